@@ -18,7 +18,7 @@ if [ -z "$common" ]; then
 fi
 [ -r "$common/config" ] || exit 0
 
-# Set up: the section [gitcoord] has a root. Whoever sets `refs` needs the gated refs too, which stand in the same section.
+# Set up: the section [gitcoord] has a root. A hook that sets `refs` needs the gated refs of that section too.
 here='' root='' gates=''
 # shellcheck disable=SC2162  # without -r the backslashes go, with which git writes a quote
 while read line || [ -n "$line" ]; do

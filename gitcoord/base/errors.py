@@ -70,6 +70,10 @@ class Refused(GitcoordError):
             self.data = {"held": list(refusal.held)}
 
 
+def refused(code: str, message: str, *hints: str) -> Refused:
+    return Refused(Refusal(code, message, hints=hints))
+
+
 class Contention(GitcoordError):
     exit_code = 3
     code = "contention"

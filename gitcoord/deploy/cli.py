@@ -1,4 +1,4 @@
-"""The verbs of `git coord` against stale copies: sync, deploys."""
+"""`git coord sync` and `git coord deploys`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
 
 
 def refuse(call: Call, error: Refused, found: Staleness) -> int:
-    """Tell a refusal together with how the commit stands."""
+    """Print a refusal with the details of the staleness; gives the exit code."""
     error.data = {**error.data, "stale": to_json(found)}
     if call.screen.json:
         return call.screen.fail(error)

@@ -1,7 +1,7 @@
-"""`git coord deploy`: claim the target, refuse what is stale, run the command, verify, record, give back.
+"""`git coord deploy`: claim the target, refuse a stale commit, run the command, verify, record, release.
 
-From the claim to the record nothing may end this process quietly: signals before the command undo the claim, signals
-after it began go to the command and wait until what came of it is on record.
+Signals before the command starts release the claim. Later signals go to the command, and this process waits until the outcome is
+recorded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def deploy(call: Call, values: Values, words: list[str]) -> int:
-    """Gives the command's exit code; 1 where only the verification failed, or where the deploy was refused."""
+    """The exit code of the command; 1 where only the verification failed, or where the deploy was refused."""
     name, *command = words
     ctx, actor = call.ctx, call.actor()
     snapshot = read_snapshot(ctx)
@@ -44,7 +44,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
     commit = app.commit_named(ctx, str(values.get("commit", "")))
     remote = target.remote or usual_remote(ctx, snapshot)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # as Ctrl-C: what was begun is undone
+        signal.signal(number, signal.default_int_handler)  # as Ctrl-C: the claim is released
     deployment = Deployment(call, actor, target, commit)
     lock = _alone(call, actor, deployment.item, name)
     try:
@@ -64,7 +64,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _require_finished(call: Call, actor: Actor, name: str, commit: str, last: str) -> None:
-    """The validators of deploys, where the policy turns any on; Refused where one says no."""
+    """Run the validators of deploys; Refused where one refuses."""
     from gitcoord.gates.validation import project_source, require
 
     source = project_source(call.ctx)
@@ -77,7 +77,7 @@ def _require_finished(call: Call, actor: Actor, name: str, commit: str, last: st
 
 
 def _alone(call: Call, actor: Actor, item: Item, name: str) -> int:
-    """The claim keeps other agents out; this keeps out a second process of the same one, to which it would be granted."""
+    """Lock the target against a second process of the same agent, which would be granted the claim too."""
     lock = os.open(call.ctx.scratch(f"deploys/{name}"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,7 +94,7 @@ _WAITING = ("one deploy at a time: the target is free when that claim has gone f
 
 
 def _warn_of_uncommitted(call: Call) -> None:
-    """What is deployed and recorded is a commit; a command that takes the work tree takes more than that."""
+    """Warn of uncommitted changes: a commit is recorded, but the command may deploy the work tree."""
     if call.ctx.repo.worktree:
         code, out, _ = status_of_tracked(without_grafts(call.ctx.repo.env))
         if out or code:
@@ -112,17 +112,17 @@ class Deployment:
         self.item = Item("resource", resource_of(target.name))
         self._holds = False
         self._token = 0
-        # What is recorded if something unforeseen happens: it began, and nobody knows how it ended.
+        # The record after an unforeseen error: the deploy began, and its outcome is unknown.
         self._made = Deploy(actor, target.name, commit, INTERRUPTED, NOT_RUN, NOT_RUN, 0)
         self._result: dict[str, Any] = {}
         self._trouble: GitcoordError | OSError | None = None
 
     def claim(self, policy: Resource) -> None:
-        """All of it, whatever its capacity: two deploys at once are what this is against."""
+        """Claim all units of the resource, so that no two deploys run at once."""
         ttl = 0 if policy.ttl else min(self._target.timeout, MAX_TTL)
         reason = f"deploys {self._made.commit[:12]}"
         command = Take(self._actor, (self.item,), ttl=ttl, reason=reason, units=policy.capacity)
-        self._holds = True  # before it is so: a signal right after the grant must find it
+        self._holds = True  # set before the grant, for a signal that comes right after it
         try:
             self._token = int(str(take(self._ctx, command)["token"]))
         except Refused as error:
@@ -132,19 +132,19 @@ class Deployment:
             raise
 
     def give_back(self) -> None:
-        """Where nothing was recorded: the record itself gives back what it can."""
+        """Release the claim where nothing was recorded; the record itself releases it."""
         if not self._holds:
             return
         self._holds = False
         try:
             release(self._ctx, self._actor, (self.item,), dirty=True)
         except Refused:
-            pass  # lost meanwhile, or it was never granted
+            pass  # it was lost meanwhile, or never granted
         except (GitcoordError, OSError) as error:
             self._call.screen.note(f"warning: @{self.item.name} stays claimed until its ttl: {printable(str(error))}")
 
     def run(self, command: list[str], *, surface: bool) -> None:
-        """The command, the verification, the record. Nothing is recorded where the command could not be started."""
+        """Run the command and the verification, then record. Nothing is recorded if the command cannot be started."""
         supervisor = Supervisor(self._call, self._actor)
         env = {
             **os.environ,
@@ -184,7 +184,7 @@ class Deployment:
             self._trouble = error
 
     def tell(self) -> int:
-        """What came of it; gives the exit code."""
+        """Print the outcome; gives the exit code."""
         made, screen = self._made, self._call.screen
         code = made.code or (1 if made.outcome != OK and made.verify_code != NOT_RUN else 0)
         if self._trouble is not None:

@@ -1,4 +1,4 @@
-"""What the ledger keeps of deploys: by target the last one, and the last that succeeded."""
+"""Deploys in the ledger: for each target the last one, and the last that succeeded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OK, FAILED, UNVERIFIED, INTERRUPTED = "ok", "failed", "unverified", "interrupted"
 OUTCOMES = (OK, FAILED, UNVERIFIED, INTERRUPTED)
-NOT_RUN = -1  # the exit code of a verification that did not take place
+NOT_RUN = -1  # in place of the exit code of a verification that did not run
 
 _DEPLOY: dict[str, Shape] = {
     "seq": int, "at": int, "agent": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int,
@@ -22,7 +22,7 @@ _TARGET: dict[str, Shape] = {"target": str, "last": _DEPLOY, "good": [_DEPLOY]}
 
 
 class Deployed(NamedTuple):
-    """One deploy: which commit, by whom, and what came of it."""
+    """One deploy: commit, agent and outcome."""
 
     seq: int
     at: int
@@ -35,7 +35,7 @@ class Deployed(NamedTuple):
 
     @property
     def succeeded(self) -> bool:
-        """The command did its work, and no verification says otherwise."""
+        """Whether the command succeeded and no verification failed."""
         return self.outcome in (OK, UNVERIFIED) and self.code == 0 and self.verify_code in (0, NOT_RUN)
 
 

@@ -1,6 +1,6 @@
-"""Stale deploys: does a commit hold all that landed and all that was deployed? And the record of each deploy.
+"""Staleness: whether a commit contains trunk and the last deploy; and recording deploys.
 
-Fetching and not knowing are kept apart from "fine": whatever git cannot tell is CouldNotJudge.
+Where git cannot tell, CouldNotJudge is raised: unknown is never "up to date".
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ DEPLOYED = PRIVATE + "deployed/"
 
 
 def ask_remote(ctx: Context, remote: str, command: Command, ref: str) -> Answer:
-    """What a command that talks to the remote says of a ref there. The remote has its time for an answer."""
+    """The answer of a command that contacts the remote, within the time limit for it."""
     env = dict(ctx.repo.env)
     if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
-        env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # nobody is asked for a password in the middle of a check
+        env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # no password prompt in the middle of a check
     with ctx.patience(remote).asking(changes=False) as patience:
         answer = command(env, patience, ctx.notes, remote, ref)
         if not answer.code:
@@ -69,19 +69,19 @@ def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
 
 
 def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Resource]:
-    """A target of the project's settings, and what they say of the resource that its deploys claim."""
+    """A target of the policy, and the settings of the resource that its deploys claim."""
     known = known_targets(ctx, snapshot)
     if name not in known:
         there = f"there are: {', '.join(known)}" if known else "none is named there yet"
         raise UsageError(
             f"{quote(name[:80])} is no deploy target of .gitcoord/config ({there})",
-            hints=(f'name it there, on the sync branch: [deploy "{printable(name[:80])}"] verify = <command>',),
+            hints=(f'name it there, on trunk: [deploy "{printable(name[:80])}"] verify = <command>',),
         )
     return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Resource())
 
 
 def commit_named(ctx: Context, word: str) -> str:
-    """The commit that a word of the command line stands for."""
+    """The commit that an argument names."""
     found = rev_parse_commit(ctx.repo.env, word or "HEAD")
     if found.code:
         what = f"{quote(word[:80])} is not a commit here" if word else "nothing is committed here yet"
@@ -89,13 +89,13 @@ def commit_named(ctx: Context, word: str) -> str:
     return found.text
 
 
-# --- is it stale? --------------------------------------------------------------------------------------------------
+# --- comparing -----------------------------------------------------------------------------------------------------
 
 
 def staleness(
     ctx: Context, snapshot: Snapshot, target: Target | None, commit: str, *, remote: str, fetch: bool
 ) -> Staleness:
-    """What `commit` lacks of the sync branch, here and at `remote` ('': here only), and of the last deploy of `target`.
+    """Compare `commit` with trunk, here and at `remote` ('': here only), and with the last deploy of `target`.
 
     CouldNotJudge where git cannot tell: a remote that does not answer (Unreachable), a shallow clone, a missing commit.
     """
@@ -122,7 +122,7 @@ def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
             return
         if "cannot lock ref" not in complaint:
             break
-        ctx.host.pause(0.05)  # somebody else fetches the same branch
+        ctx.host.pause(0.05)  # another process fetches the same branch
     again = f"git fetch {shell_word(remote)} {shell_word(sync)}"
     why = printable(complaint.split("\n")[0])
     if "couldn't find remote ref" in complaint:
@@ -130,13 +130,11 @@ def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
             f"'{printable(remote)}' has no branch '{printable(sync)}'",
             hints=(f"put it there: git push {shell_word(remote)} {shell_word(sync)}",),
         )
-    raise Unreachable(
-        f"what is new at '{printable(remote)}' cannot be told: {why}", hints=(f"see what it says: {again}",)
-    )
+    raise Unreachable(f"'{printable(remote)}' cannot be fetched from: {why}", hints=(f"see what it says: {again}",))
 
 
 def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
-    """Where the sync branch is: one commit, or two where the one here and the one fetched went apart."""
+    """The tip of trunk; two tips where the local and the fetched one have diverged."""
     names = [f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
     answer = for_each_ref(without_grafts(ctx.repo.env), *names)
     if answer.code or answer.complaint:  # a ref that is there and cannot be read is not "no ref"
@@ -144,8 +142,8 @@ def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
     rows = [line.split(" ") for line in answer.lines]
     there = [oid for oid, name in rows if name in names]
     if not there:
-        way = f"git fetch {shell_word(remote)} {shell_word(sync)}" if remote else f"git branch {shell_word(sync)}"
-        raise CouldNotJudge(f"the sync branch '{printable(sync)}' is not here", hints=(f"get it: {way}",))
+        command = f"git fetch {shell_word(remote)} {shell_word(sync)}" if remote else f"git branch {shell_word(sync)}"
+        raise CouldNotJudge(f"the trunk '{printable(sync)}' is not here", hints=(f"get it: {command}",))
     answer = independent(without_grafts(ctx.repo.env), *there)
     if answer.code:
         raise _missing(ctx, answer.complaint, remote)
@@ -153,13 +151,13 @@ def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
 
 
 def _contains(ctx: Context, commit: str, older: str, remote: str) -> bool:
-    """Is `older` in the history of `commit`? In a shallow clone only a yes can be trusted."""
+    """Whether `commit` contains `older`. In a shallow clone only a yes can be trusted."""
     code, _, complaint = compare_ancestry(without_grafts(ctx.repo.env), older, commit)
     if code not in (0, 1):
         raise _missing(ctx, complaint, remote, older)
     if code and read_file(f"{ctx.repo.common_dir}/shallow"):
         raise CouldNotJudge(
-            f"this clone is shallow: whether {commit[:12]} contains {older[:12]} cannot be told",
+            f"this clone is shallow: it is unknown whether {commit[:12]} contains {older[:12]}",
             hints=(f"get the whole history: git fetch --unshallow {shell_word(remote or 'origin')}",),
         )
     return not code
@@ -176,7 +174,7 @@ def _missing(ctx: Context, complaint: str, remote: str, commit: str = "") -> Cou
 
 
 def _behind(ctx: Context, found: Staleness) -> Staleness:
-    """How many commits, whose, which files, would a merge conflict."""
+    """Add the missing commits, their authors, the files that would go back, and whether a merge would conflict."""
     answer = author_names(without_grafts(ctx.repo.env), *found.tips, f"^{found.commit}")
     if answer.code:
         raise _missing(ctx, answer.complaint, "")
@@ -198,7 +196,7 @@ def _behind(ctx: Context, found: Staleness) -> Staleness:
 
 
 def _going_back(ctx: Context, commit: str, tip: str) -> set[str]:
-    """Files that changed on the way to `tip` and that `commit` has as they were before."""
+    """Files that changed up to `tip` and are unchanged in `commit`."""
     answer = merge_base(without_grafts(ctx.repo.env), commit, tip)
     if answer.code not in (0, 1):
         raise _missing(ctx, answer.complaint, "")
@@ -214,7 +212,7 @@ def changed_files(ctx: Context, old: str, new: str) -> set[str]:
 
 
 def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
-    """Would a merge conflict, and where? Only the exit code tells: the tree may look merged where one side was kept."""
+    """Whether a merge would conflict, and where. Only the exit code is reliable: git may keep one side in the tree."""
     code, out, complaint = merge_tree_names(without_grafts(ctx.repo.env), commit, tip)
     if code in (0, 1):
         _, *names = out.decode("utf-8", "surrogateescape").split("\0")
@@ -234,7 +232,7 @@ def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Deployed | None:
 
 
 def record(ctx: Context, command: Deploy) -> dict[str, object]:
-    """Write down what came of a deploy, and give the target back in the same step."""
+    """Record the outcome of a deploy, and release the target in the same transaction."""
     from gitcoord.deploy.events.deploy import decide
 
     result = transact(ctx, decide, command)
@@ -244,7 +242,7 @@ def record(ctx: Context, command: Deploy) -> dict[str, object]:
 
 
 def _keep(ctx: Context, command: Deploy) -> None:
-    """A ref on what is deployed, so that gc leaves it here to be compared with. Best effort: nothing is decided by it."""
+    """Keep a ref on the deployed commit, so that gc does not remove it. Best effort: nothing depends on it."""
     ref = DEPLOYED + encode(command.target)
     try:
         (old,) = ctx.store.resolve([ref])
@@ -256,7 +254,7 @@ def _keep(ctx: Context, command: Deploy) -> None:
 
 
 def deploys(ctx: Context) -> dict[str, object]:
-    """Every target, its last deploy and whether what is deployed is behind now, as far as that is known here."""
+    """Every target, its last deploy, and by how many commits it is behind trunk (None: unknown)."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:

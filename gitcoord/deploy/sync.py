@@ -1,4 +1,4 @@
-"""Bringing the current branch up to date with the sync branch: whole and clean, or not at all."""
+"""Merging trunk into the current branch: completely and without conflict, or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.deploy.targets import Staleness
     from gitcoord.ledger.context import Context
 
-# What git leaves in its directory while something is under way, and the words for it.
+# The files that git keeps in its directory during an operation, and the words for it.
 _UNDER_WAY = (
     ("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase"), ("BISECT_LOG", "a bisection"),
     ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"), ("sequencer", "a cherry-pick or revert"),
@@ -25,7 +25,7 @@ _UNDER_WAY = (
 
 
 def require_ready(ctx: Context) -> str:
-    """The branch that can be brought up to date, or why none can."""
+    """The current branch; Refused where nothing can be merged into it now."""
     if not ctx.repo.worktree:
         raise UsageError("there is no work tree here to bring up to date")
     for name, words in _UNDER_WAY:
@@ -42,16 +42,14 @@ def require_ready(ctx: Context) -> str:
 
 
 def pull(ctx: Context, found: Staleness, branch: str) -> str:
-    """Merge what the branch lacks; gives its new commit. Refused where that is not clean: then nothing has changed."""
+    """Merge trunk; gives the new commit. Refused, with nothing changed, where the merge is not clean."""
     words = behind_words(found)
     if len(found.tips) > 1:
         raise Refused(
             Refusal(
                 "diverged",
-                f"{words}, and '{printable(found.sync)}' here and at its remote went apart: nothing was changed",
-                hints=(
-                    f"bring those two together first: git switch {shell_word(found.sync)} && git coord sync --pull",
-                ),
+                f"{words}, and '{printable(found.sync)}' here and at its remote have diverged: nothing was changed",
+                hints=(f"merge those two first: git switch {shell_word(found.sync)} && git coord sync --pull",),
             )
         )
     if found.conflict:
@@ -77,41 +75,41 @@ def _merge(ctx: Context, found: Staleness, branch: str) -> str:
     code, out, complaint = merge(ctx.repo, ctx.notes, tip, message)
     if code:
         _undo(ctx)
-        told = (complaint or out.decode("utf-8", "replace")).strip().split("\n")
-        raise Refused(Refusal("merge", f"git would not merge: {printable(' '.join(told[:3]))}: nothing was changed"))
+        lines = (complaint or out.decode("utf-8", "replace")).strip().split("\n")
+        raise Refused(Refusal("merge", f"git would not merge: {printable(' '.join(lines[:3]))}: nothing was changed"))
     return rev_parse(ctx.repo.env, "HEAD").text
 
 
 def _undo(ctx: Context) -> None:
-    """A hook's no, or a conflict that was not foreseen, leaves a merge under way."""
+    """Abort the merge that a refusing hook or an unforeseen conflict left."""
     if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
         answer = abort_merge(ctx.repo, ctx.notes)
         answer.require("the merge could not be undone", StoreError, hints=("git merge --abort",))
 
 
 def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
-    """Nothing uncommitted, untracked or ignored may lie where the merge writes."""
+    """Refused where the merge would write to uncommitted, untracked or ignored files."""
     touched = changed_files(ctx, commit, _merged(ctx, commit, tip))
     answer = status_original(without_grafts(ctx.repo.env)).require("git status failed", StoreError)
     unclean = {entry[3:] for entry in answer.entries}
-    in_the_way = first(touched & unclean | _ignored(ctx, touched))
-    if in_the_way:
+    at_risk = first(touched & unclean | _ignored(ctx, touched))
+    if at_risk:
         raise Refused(
             Refusal(
                 "dirty",
-                f"uncommitted changes in {printable(', '.join(in_the_way))} would be touched: nothing was changed",
+                f"uncommitted changes in {printable(', '.join(at_risk))} would be touched: nothing was changed",
                 hints=("commit them first, or put them away: git stash",),
             )
         )
 
 
 def _merged(ctx: Context, commit: str, tip: str) -> str:
-    """The tree that a clean merge leaves."""
+    """The tree of the clean merge."""
     return merge_tree(without_grafts(ctx.repo.env), commit, tip).require("git cannot merge", StoreError).text
 
 
 def _ignored(ctx: Context, paths: set[str]) -> set[str]:
-    """Ignored files that lie there: git would overwrite them without a word."""
+    """Ignored files among these paths: git would overwrite them silently."""
     there = [path for path in paths if exists(f"{ctx.repo.worktree}/{path}")]
     if not there:
         return set()

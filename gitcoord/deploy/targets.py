@@ -1,4 +1,4 @@
-"""Deploy targets as the project's settings name them, and what it means that a commit is stale for one."""
+"""Deploy targets of the policy, and the staleness of a commit for one."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _SHOWN = 20
 
 
 class Target(NamedTuple):
-    """One `[deploy "name"]` section. Without `remote`, every remote counts; `refs` are full names or patterns."""
+    """One `[deploy "name"]` section. Without `remote`, it applies to every remote; `refs` are full names or patterns."""
 
     name: str
     remote: str = ""
     refs: tuple[str, ...] = ()
     verify: str = ""
-    timeout: int = 0  # seconds; 0: not said
+    timeout: int = 0  # seconds; 0: not set
 
 
 class Staleness(NamedTuple):
-    """How a commit stands to the sync branch, and to what was deployed last."""
+    """A commit compared with trunk and with the last deploy."""
 
-    target: str  # '' where no target was asked about
+    target: str  # '' for a comparison with trunk alone
     commit: str
     sync: str
-    tips: tuple[str, ...]  # where the sync branch is, as far as the commit lacks it
+    tips: tuple[str, ...]  # the tips of trunk that the commit does not contain
     behind: int = 0
-    authors: tuple[tuple[str, int], ...] = ()  # who wrote what it lacks, most first
-    rollback: tuple[str, ...] = ()  # files that would go back, not all of them
+    authors: tuple[tuple[str, int], ...] = ()  # authors of the missing commits, most first
+    rollback: tuple[str, ...] = ()  # the first files that would go back
     rollback_total: int = 0
-    conflict: bool = False  # would a merge conflict?
-    conflicting: tuple[str, ...] = ()  # where, as far as git tells; not all of them
+    conflict: bool = False  # whether a merge would conflict
+    conflicting: tuple[str, ...] = ()  # the first conflicting files, as far as git names them
     last: Deployed | None = None  # the last successful deploy of the target
     contains_last: bool = True
 
@@ -56,7 +56,7 @@ def check_target(name: str) -> str:
 
 
 def resource_of(target: str) -> str:
-    """What a deploy claims, without its '@'."""
+    """The resource that a deploy claims, without its '@'."""
     return f"deploy/{target}"
 
 
@@ -64,7 +64,7 @@ def resource_of(target: str) -> str:
 
 
 def targets(pairs: Iterable[tuple[str, str]]) -> dict[str, Target]:
-    """The `[deploy "name"]` sections. What makes no sense is never guessed at."""
+    """The `[deploy "name"]` sections. Raises CouldNotJudge for invalid values."""
     found: dict[str, Target] = {}
     for key, value in pairs:
         section, _, rest = key.partition(".")
@@ -80,7 +80,7 @@ def targets(pairs: Iterable[tuple[str, str]]) -> dict[str, Target]:
 
 
 def _with(target: Target, key: str, setting: str, value: str) -> Target:
-    """One more setting; those that a later version may add are left alone."""
+    """The target with one more setting; unknown settings are ignored."""
     if setting not in ("remote", "ref", "tag", "verify", "timeout"):
         return target
     if not value or not value.replace("\n", " ").replace("\t", " ").isprintable():
@@ -113,11 +113,11 @@ def _pattern(key: str, text: str) -> str:
 
 
 def _bad(key: str, why: str, *hints: str) -> CouldNotJudge:
-    return CouldNotJudge(f"{FILE}: {printable(key)}: {why}", hints=(*hints, "mend the file and commit it"))
+    return CouldNotJudge(f"{FILE}: {printable(key)}: {why}", hints=(*hints, "correct the file and commit it"))
 
 
 def match(target: Target, remote: str, ref: str) -> bool:
-    """Is a push of this ref to this remote a deploy of the target?"""
+    """Whether a push of this ref to this remote is a deploy of the target."""
     return target.remote in ("", remote) and any(_fits(pattern, ref) for pattern in target.refs)
 
 
@@ -132,7 +132,7 @@ def _fits(pattern: str, ref: str) -> bool:
 
 
 def refusal(found: Staleness) -> Refusal | None:
-    """The "no" to a stale deploy; None where nothing stands against it."""
+    """The refusal of a stale deploy; None where it is up to date."""
     if not found.stale:
         return None
     commit, to = found.commit[:12], f" to '{found.target}'" if found.target else ""
@@ -148,7 +148,7 @@ def refusal(found: Staleness) -> Refusal | None:
 
 
 def details(found: Staleness) -> list[str]:
-    """Whose commits are missing, which files would go back, would a merge conflict: a line each."""
+    """Lines about the authors of missing commits, files that would go back, and conflicts of a merge."""
     lines = []
     if found.authors:
         lines.append("by " + ", ".join(f"{printable(name)} ({count})" for name, count in found.authors))
@@ -172,13 +172,13 @@ def _commits(count: int) -> str:
 
 
 def behind_words(found: Staleness, branch: str = "") -> str:
-    """The sync branch itself can only be behind its remote."""
+    """By how many commits it is behind: trunk itself can only be behind its remote."""
     whom = "its remote" if branch == found.sync else f"'{printable(found.sync)}'"
     return f"behind {whom} by {_commits(found.behind)}"
 
 
 def to_json(found: Staleness) -> dict[str, object]:
-    """The same for `--json`."""
+    """The comparison for `--json`."""
     return {
         "commit": found.commit,
         "sync": found.sync,
@@ -193,5 +193,5 @@ def to_json(found: Staleness) -> dict[str, object]:
 
 
 def first(names: Iterable[str]) -> tuple[str, ...]:
-    """As many as are named."""
+    """The first names, as many as are shown."""
     return tuple(sorted(names)[:_SHOWN])

@@ -1,4 +1,4 @@
-"""What an agent's tool does to files, before and after: each place judged in the repository in which it lies."""
+"""Judges a tool call before it runs and records it afterwards, each file in its own repository."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
 
 
 def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:
-    """What was written is noted as this agent's own doing."""
+    """Record the written files as this agent's own changes."""
     if event.failed is None and event.transcript:
         from gitcoord.guard.tools.codex_rollout import with_outcome
 
@@ -84,7 +84,7 @@ def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answe
     return Answer()
 
 
-# --- what is no question of claims ------------------------------------------------------------------------------------
+# --- findings that do not depend on claims ------------------------------------------------------------------------------------
 
 
 def _protected_files(effects: FileEffects) -> list[Finding]:
@@ -107,14 +107,14 @@ def _settings(path: str) -> list[str]:
 
 
 def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:
-    """The repository itself, with all that others have in it."""
+    """Deletion of the repository itself."""
     taken = [path for path in map(absolute, effects.deleted) if path == "/" or covers(path, home.common)]
     hints = ("a person may take a repository away",)
     return [Finding(DENY, "the repository lies there, with everybody's work", "bypass", path, hints) for path in taken]
 
 
 def _private_places(invocation: Invocation, guard: Guard, effects: FileEffects) -> list[Finding]:
-    """Places that the settings keep to people: not read, and not written either."""
+    """Places that `[guard] denyRead` and `askRead` name: neither read nor written by agents."""
     if not guard.deny_read and not guard.ask_read:
         return []
     home = home_of(invocation)
@@ -139,7 +139,7 @@ def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
 
 
 def _stale_writes(ctx: Context, actor: Actor, effects: FileEffects, top: str) -> list[Finding]:
-    """Last of all, since it notes what is about to happen: nothing else may speak against it any more."""
+    """Writes that would undo another agent's change. Runs last, because it records the writes as begun."""
     for place in effects.reads:
         if place.top == top and not is_directory(absolute(place)):
             note_read(ctx, actor.agent, absolute(place))
@@ -166,7 +166,7 @@ def _stale_writes(ctx: Context, actor: Actor, effects: FileEffects, top: str) ->
 
 
 def _run_validators(session: GuardSession, event: ToolEvent, effects: FileEffects) -> list[Finding]:
-    """The project's validators see every file that a shell command names, too."""
+    """Run the project's validators, also on the files of a shell command."""
     from gitcoord.gates.validation import before_tool
     from gitcoord.validators import UNKNOWN, WARN
 
@@ -190,7 +190,7 @@ def _run_validators(session: GuardSession, event: ToolEvent, effects: FileEffect
 
 
 def _below(top: str, path: str) -> str:
-    """A file as the ledger names it; '' where it lies outside of the work tree, which is nobody else's business."""
+    """A file's path in the ledger; '' outside of the work tree."""
     try:
         return check_path(path[len(top) + 1 :]) if path.startswith(f"{top}/") else ""
     except UsageError:
@@ -207,7 +207,7 @@ def _count_tool_use(ctx: Context, actor: Actor, event: ToolEvent) -> None:
 
 
 def _record_notices(judged: list[GuardSession], event: ToolEvent) -> None:
-    """It goes through: what speaks against it and does not bind yet is left on record."""
+    """Record the verdicts that only warn or monitor, since the call goes through."""
     for session in judged:
         if session.noted:
             from gitcoord.gates.notices import record_once
@@ -215,7 +215,7 @@ def _record_notices(judged: list[GuardSession], event: ToolEvent) -> None:
             record_once(session.ctx, session.actor, event.conversation, session.noted)
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- answer ----------------------------------------------------------------------------------------------------------
 
 
 def _answer(session: GuardSession, event: ToolEvent, findings: list[Finding]) -> Answer:

@@ -1,4 +1,4 @@
-"""An agent tool's conversations and subagents: what is told when one begins, what is asked for when one ends."""
+"""Starts and ends of an agent tool's conversations and subagents."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose 
 
 
 def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
-    """Who acts; a subagent under its own name, below its parent's."""
+    """The acting agent; a subagent's name begins with its parent's."""
     actor = of_event(ctx, env, event.tool, event.conversation)
     return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 
 
 def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
-    """Its session is opened, the tool's process noted as this agent, and the agent told what `git coord start` tells."""
+    """Open the session, record the tool's process as this agent, and answer with the text of `git coord start`."""
     from gitcoord.sessions.cli import briefing_lines
     from gitcoord.terminal.call import Call
     from gitcoord.terminal.screen import Screen
@@ -38,7 +38,7 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     try:
         result = begin(ctx, actor)
     except GitcoordError as error:
-        # Nothing is at stake yet, and what follows is judged: the agent learns what is wrong.
+        # A start changes no file, so the error is only shown.
         hints = [f"hint: {printable(hint)}" for hint in error.hints]
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
     lines = briefing_lines(Call(ctx, Screen(env), env), result, brief=True)
@@ -50,7 +50,7 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
 
 
 def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
-    """A turn gives back what is committed, and is asked once for what is not; a conversation's end closes the session."""
+    """A turn releases committed work and is asked once about the rest; a conversation's end closes the session."""
     from gitcoord.guard.turn_end import give_back, is_new
     from gitcoord.sessions.service import stop
 
@@ -94,7 +94,7 @@ def _unfinished_work(left: Left) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _validator_findings(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
-    """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
+    """Findings of the project's validators at the end of a turn."""
     from gitcoord.gates.validation import as_line, at_stop, project_source
 
     results = at_stop(ctx, project_source(ctx), actor)

@@ -1,4 +1,4 @@
-"""What a tool is about to do to files, and where those lie: named by the tool itself, or by the shell command that it runs."""
+"""Finds the files that a tool call reads and writes: those that the tool names, and those of its shell command."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MOST_TREES = 8
 
 
 class FileEffects(NamedTuple):
-    """What the tool would do, each file once; and of a shell command what cannot be told, and ways around the guard."""
+    """Files that a tool call reads and writes, each once, and what its shell command does besides."""
 
     writes: tuple[Place, ...]
     reads: tuple[Place, ...]
-    changed_below: tuple[Place, ...] = ()  # at or below these something changes, it cannot be told what
+    changed_below: tuple[Place, ...] = ()  # directories at or below which unknown files change
     bypasses: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    deleted: tuple[Place, ...] = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
+    deleted: tuple[Place, ...] = ()  # those of `writes` that are deleted or moved away
 
 
 def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> FileEffects:
-    """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
+    """The effects of a tool call. A shell command is parsed only where gitcoord is set up, since parsing is slow."""
     cwd = getcwd()
     if event.command and home is not None:
         invocation.open(home.top)  # first, since its settings say how long all this may take
@@ -59,9 +59,9 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
 
 
 def _without_own_name(invocation: Invocation, event: ToolEvent, home: Place) -> str:
-    """The command without the agent's own name before it, and only in this form.
+    """The command without the agent's own name in front (`GITCOORD_AGENT=<own> git ...`).
 
-    Some tools' shells do not tell which subagent's they are. To say another's name, or that of the parent, is a way around.
+    Some tools do not report which subagent runs a shell, so it names itself. Any other name counts as a bypass.
     """
     if not event.command.startswith("GITCOORD_AGENT="):
         return event.command
@@ -70,7 +70,7 @@ def _without_own_name(invocation: Invocation, event: ToolEvent, home: Place) -> 
 
 
 def _paths_of(invocation: Invocation, event: ToolEvent, words: tuple[str, ...], cwd: str) -> list[str]:
-    """The files that the tool itself names. Some take '~' for the home as a shell does: then both could be meant."""
+    """The files that the tool names. Some tools expand '~' as a shell does, so both readings count."""
     home = home_of(invocation)
     found = [*words, *(home + word[1:] for word in words if home and word.startswith("~/"))]
     if event.action.endswith("create_directory"):  # one that is there is left as it is, and all that lies in it
@@ -83,7 +83,7 @@ def home_of(invocation: Invocation) -> str:
 
 
 def _shell_effects(invocation: Invocation, command: str, cwd: str) -> tuple[Effect, ...]:
-    """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
+    """The effects of a shell command. CouldNotJudge if the parser is not installed."""
     _preload("shell")
     from gitcoord.shell.parse import analyse
 
@@ -109,7 +109,7 @@ def _places(cwd: str, words: list[str]) -> tuple[Place, ...]:
 
 
 def tops_of(effects: FileEffects, home: Place | None) -> list[str]:
-    """The work trees that are concerned and in which gitcoord is set up, the tool's own first."""
+    """The touched work trees in which gitcoord is set up, the tool's own first."""
     tops = {home.top: None} if home is not None else {}
     known: dict[str, bool] = {}
     for place in (*effects.writes, *effects.reads, *effects.changed_below):

@@ -1,4 +1,4 @@
-"""What the guard of agents' tools finds: the answers to single paths, and the one answer that they make together."""
+"""Findings of the guard, and the decision that follows from all of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OWN = (
 
 
 class Finding(NamedTuple):
-    """Something that an agent is told: with ALLOW a warning, else why not."""
+    """One finding: a warning if the decision is ALLOW, otherwise the reason for refusing."""
 
     decision: str
     message: str
@@ -63,7 +63,7 @@ def approved(state: State, path: str) -> bool:
 
 
 def decision_for(verdict: Verdict) -> str:
-    """What a person may still approve is asked for where the content decides; the guard's own settings are not touched."""
+    """ASK where a person may still approve the content, otherwise DENY."""
     if verdict.asks and (verdict.rule == "guard" or is_attributes_file(verdict.path)):
         return ASK
     return DENY
@@ -77,7 +77,7 @@ def is_setting(path: str) -> bool:
 
 
 def settings_below(path: str) -> list[str]:
-    """The files below a directory that could hold it: who takes the directory away takes them, too."""
+    """The settings files below a directory, which are deleted with it."""
     found = []
     for name in (*_SETTINGS, *_OWN):
         parts = name.split("/")

@@ -61,12 +61,12 @@ def _stdin() -> bytes:
 
 
 class Invocation:
-    """How far it got, for whoever has to tell of an error."""
+    """One run of the guard: its environment and the repositories opened so far, for the error message."""
 
     def __init__(self, env: Environ) -> None:
         self.env = env
         self.opened: dict[str, Context] = {}  # by work tree
-        self.fail_open = False  # the policy was read, and says that errors let pass
+        self.fail_open = False  # the policy was read and says `[guard] onError = warn`
 
     def open(self, top: str) -> Context:
         """The repository of a work tree, in which this process is from now on."""
@@ -83,7 +83,7 @@ class Invocation:
 
 
 def reply_to(invocation: Invocation, source: Callable[[], bytes]) -> Reply:
-    """The answer to what `source` gives: in all circumstances one that the tool understands."""
+    """The reply to the event that `source` gives; on any error still one that the tool understands."""
     signal(SIGALRM, _too_long)
     _set_deadline(_SECONDS)
     data: object = None
@@ -107,7 +107,7 @@ def reply_to(invocation: Invocation, source: Callable[[], bytes]) -> Reply:
 
 
 def _set_deadline(seconds: float) -> None:
-    # Again and again: a heartbeat that only rides along may swallow the first.
+    # Repeated, because code that ignores errors of a heartbeat may swallow the first signal.
     setitimer(ITIMER_REAL, seconds, 1)
 
 
@@ -119,7 +119,7 @@ def _too_long(number: int, frame: object) -> None:
 
 
 def _failure(invocation: Invocation, data: object, error: Exception) -> tuple[str, bool]:
-    """What to say of an error, and whether it lets pass: where gitcoord is not set up, and where the policy says so."""
+    """The message for an error, and whether the call passes all the same: gitcoord is not set up, or the policy says so."""
     try:
         _set_deadline(_LAST_SECONDS)
         place = _here(_told_cwd(data))
@@ -150,7 +150,7 @@ def _told_cwd(data: object) -> str:
 
 
 def _lets_errors_pass(invocation: Invocation, place: Place) -> bool:
-    """`[guard] onError` of the branch on which work lands, as far as the ledger tells which; else of HEAD."""
+    """`[guard] onError` of trunk if the ledger names it, else of HEAD."""
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.reader import Source
@@ -164,7 +164,7 @@ def _lets_errors_pass(invocation: Invocation, place: Place) -> bool:
 
 
 def _here(cwd: str) -> Place:
-    """Where the tool works; where it does not tell, or tells what is not there, where this process is."""
+    """The tool's directory; this process's own if the event names none that exists."""
     try:
         if cwd:
             chdir(cwd)

@@ -1,7 +1,7 @@
 """Judging what an agent's tool is about to do in one work tree, by the same judge as git's hooks.
 
 Unlike a commit, a write has no content yet: what depends on it (a person's approval, whether attributes change) is strictest at the
-commit. And unlike a git hook the guard sees which subagent acts, so siblings stand in each other's way.
+commit. Unlike a git hook the guard sees which subagent acts, so sibling subagents conflict.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class GuardSession:
     ) -> None:
         """Paths are below the top of the work tree; a directory among `writes` stands for all below it.
 
-        At or below `around` something changes, nobody knows what: git itself at work, mostly.
+        At or below `changed_below` unknown files change, mostly by a git command.
         """
         self.ctx = ctx
         self.actor = actor
-        # Nobody is made to claim a whole work tree: whoever writes all of it must spare what others have in hand.
+        # A write of the whole work tree needs no claim on it; it only must not touch others' uncommitted files.
         self._changed_below = list(dict.fromkeys([*changed_below, *(path for path in writes if path == ROOT)]))
         writes = [path for path in writes if path != ROOT]
         items = [Item("path", path) for path in writes]
@@ -78,13 +78,13 @@ class GuardSession:
         return self.ctx.repo.worktree if path == ROOT else f"{self.ctx.repo.worktree}/{path}"
 
     def _read_as(self, path: str) -> str:
-        """Attributes match files: what holds for a new one in a directory holds for looking through it."""
+        """Attributes match files, so a directory is judged as a new file in it."""
         if not is_directory(self._absolute(path)):
             return path
         return "a-new-file" if path == ROOT else f"{path}/a-new-file"
 
     def beat(self) -> None:
-        """What an agent does is a sign of life."""
+        """A tool call counts as a heartbeat."""
         send_due_heartbeat(self.ctx, self.snapshot, self.world, self.actor)
 
     # --- reading
@@ -106,7 +106,7 @@ class GuardSession:
     # --- writing
 
     def writes(self, action: str) -> list[Finding]:
-        """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
+        """Findings against the writes; claims free marked paths if the policy says so."""
         if not self._files and not self._changed_below:
             return []
         state = self.snapshot.state
@@ -152,7 +152,7 @@ class GuardSession:
         return [_held(row) for _, row in self._others(list(self._directories))]
 
     def _uncommitted_below(self) -> list[Finding]:
-        """What others hold, and have changed in this very work tree: a stash, a reset or a checkout would take it from them."""
+        """Uncommitted changes of other holders in this work tree, which a stash, reset or checkout would destroy."""
         rows = [(path, row) for path, row in self._others(self._changed_below) if row["mode"] == WRITE]
         if not rows:
             return []

@@ -45,7 +45,7 @@ def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -
 
 
 def _cursor_hints(session: GuardSession, found: list[Finding]) -> list[str]:
-    """What helps a parent and its subagent that stand in each other's way, since their tool does not tell that they are such."""
+    """Hints for a parent and its subagent in Cursor, which does not report that they belong together."""
     rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_CURSOR}-")]
     if not rows or not session.actor.instance.startswith(f"{_CURSOR}:"):
         return []

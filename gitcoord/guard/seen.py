@@ -1,4 +1,4 @@
-"""What agents last saw of a file, and whether one that is about to write would undo what another did meanwhile.
+"""Records what each agent last saw of a file, and tells whether a write would undo a change by another agent.
 
 One record for each file: under each agent's name what it did there last and how the file looked then. Numbers `n` give the order;
 they come from the record itself, which one process at a time holds. Nothing here grants or keeps anything: where the record is
@@ -32,7 +32,7 @@ class FileState(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """Who changed the file since it was read, or (`pending`) was just allowed to and has not done so yet."""
+    """The agent that changed the file since it was read, or (`pending`) was allowed to and has not done so yet."""
 
     agent: str
     pending: bool = False
@@ -81,10 +81,9 @@ def _note(record: Record, agent: str, look: FileState, now: int, *, wrote: bool 
 
 
 def begin_write(record: Record, agent: str, look: FileState, now: int) -> Conflict | None:
-    """Whose work this write would undo; where nobody's, it is noted that the write is under way.
+    """Return the conflict with another agent's work, or record that this write has begun.
 
-    It is told once: whoever insists without reading again has been warned. As long as another's write is under way it is told
-    each time, since the file is about to change.
+    A finished change is reported once, as a warning. A pending write is reported each time, since the file is about to change.
     """
     mine = record["rows"].get(agent)
     others = {name: row for name, row in record["rows"].items() if name != agent}
@@ -102,20 +101,20 @@ def begin_write(record: Record, agent: str, look: FileState, now: int) -> Confli
 
 
 def _is_under_way(row: Record, now: int) -> bool:
-    """It was allowed, and its tool has not told that it is over."""
+    """The write was allowed, and its tool has not reported its end."""
     return bool(row["begun"]) and 0 <= now - row["begun"] < PENDING_SECONDS
 
 
 def _is_finished(row: Record, look: FileState, now: int) -> bool:
-    """A file that was just changed may be half written: whoever reads it then has seen nothing that may be written back."""
+    """A file that changed a moment ago may be half written, so a read of it does not count."""
     changed = int(look.mark.partition(":")[0]) // 1_000_000_000 if look.mark else row["begun"]
     return now - changed > QUIET_SECONDS
 
 
 def _overwritten(mine: Record, others: dict[str, Record], now: int) -> Conflict | None:
-    """Who wrote after this agent had looked, or was about to when it did.
+    """Another agent that wrote after this one looked, or was about to.
 
-    Where nobody is found, it was the agent itself, its formatter or a person: that traps nobody.
+    Without one, the change was made by the agent itself, its formatter or a person, which is no conflict.
     """
     for name, row in sorted(others.items(), key=lambda item: -item[1]["wrote"]):
         if row["wrote"] > mine["n"] or _is_under_way(row, now):
@@ -124,7 +123,7 @@ def _overwritten(mine: Record, others: dict[str, Record], now: int) -> Conflict 
 
 
 def end_write(record: Record, agent: str, look: FileState, now: int, *, failed: bool) -> None:
-    """The write is over. What another did in between is not this agent's knowledge, and stays to be told."""
+    """The write is over. A change by another agent in between is still to be reported."""
     mine = record["rows"].get(agent)
     if mine is not None and any(row["wrote"] > mine["n"] for name, row in record["rows"].items() if name != agent):
         record["n"] += 1

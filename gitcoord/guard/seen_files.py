@@ -1,4 +1,4 @@
-"""The notes of what agents last saw of files: in scratch, for the guard of agents' tools. Nothing that matters if deleted."""
+"""Keeps the records of `seen.py` in the scratch directory; deleting them loses no claim."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def note_read(ctx: Context, agent: str, path: str) -> None:
-    """Before it is read: what is changed between this look and the reading is told again, rather than not at all."""
+    """Called before the file is read, so that a change between this look and the read is reported."""
     _change_record(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
 
 
 def begin(ctx: Context, agent: str, path: str) -> Conflict | None:
-    """The write of a file is about to begin: whose work it would undo."""
+    """Record that a write is about to begin; return the conflict if it would undo another agent's work."""
     found: list[Conflict] = []
 
     def change(record: Record, look: FileState) -> None:
@@ -60,7 +60,7 @@ def _change_record(ctx: Context, path: str, change: Callable[[Record, FileState]
 
 
 def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: FileState) -> str:
-    """Whose commit brought what lies there now, if another agent's did since this one looked; '' otherwise."""
+    """The agent whose commit made the present content after this agent looked; '' if it was no other agent's."""
     if same(mine, look) or not exists(path):
         return ""
     from gitcoord.git.commands.objects import last_agent

@@ -1,4 +1,4 @@
-"""The end of an agent's turn or conversation, as its tool tells it: what is given back, and what is left to be handed over.
+"""Releases claims at the end of an agent's turn or conversation, and finds unfinished work.
 
 A tool may hold an agent back and let it go on. That is used once for each thing that would be left lying, never again for the same
 one, so an agent that will not or cannot deal with it still comes to its end.
@@ -25,7 +25,7 @@ _KEPT = 500  # things that were asked about
 
 
 class Left(NamedTuple):
-    """What an agent leaves that another could not go on with."""
+    """Unfinished work that an agent leaves behind."""
 
     dirty: tuple[str, ...]  # claimed paths with uncommitted work
     tasks: tuple[str, ...]
@@ -33,7 +33,7 @@ class Left(NamedTuple):
 
 
 def give_back(ctx: Context, actor: Actor) -> Left:
-    """Release what the guard had claimed and what is committed by now; tell what is left."""
+    """Release clean claims that the guard took; return the unfinished rest."""
     snapshot = read_snapshot(ctx)
     state = snapshot.state
     claims = [claim for claim in all_claims(state, actor.agent) if claim.space == "path"]
@@ -58,7 +58,7 @@ def give_back(ctx: Context, actor: Actor) -> Left:
 
 
 def is_new(ctx: Context, agent: str, keys: tuple[str, ...]) -> bool:
-    """Is there something among these that the agent was not asked about yet? From now on it was."""
+    """Tell whether the agent was not asked about one of these before, and record that it is asked now."""
     file = ctx.scratch(f"guard/asked/{agent}")
     known = read_file(file, 1 << 20).decode("utf-8", "surrogateescape").split("\0")
     new = [key for key in keys if key not in known]

@@ -25,12 +25,12 @@ _SHOWN = 100  # claims of one event; what is told must fit a pipe
 def alert_of_events(ctx: Context, events: list[Event]) -> None:
     """For the client that made them: each event is made once, and told once."""
     for event in events:
-        found = _told(event)
+        found = _alert_for(event)
         if found:
             _run(ctx, {**found, "seq": event.seq, "agent": event.agent, "at": event.at})
 
 
-def _told(event: Event) -> Record:
+def _alert_for(event: Event) -> Record:
     if event.kind == "expire":
         claims = [
             {

@@ -100,7 +100,7 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say(f"clean: {result['events']} events")
         return 0
     if not repair:
-        call.screen.hint("mend it: git coord fsck --repair")
+        call.screen.hint("repair it: git coord fsck --repair")
     return 1
 
 

@@ -17,7 +17,7 @@ from gitcoord.ledger.cli import check_kind
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.log import paths_of
+from gitcoord.ledger.log import event_row, paths_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
 from gitcoord.sessions.cli_supervisor import exit_code, is_echo
@@ -183,7 +183,7 @@ class Watch:
     # --- delivery
 
     def _deliver(self, commit: Commit, event: Event) -> None:
-        row = _row(commit, event)
+        row = event_row(commit, event)
         if self._aims.execute:
             self._execute(row)
         elif self._call.screen.json:
@@ -218,12 +218,3 @@ class Watch:
                 self._stopped = came.si_signo
                 if not is_echo(came.si_signo, came.si_pid) and (came.si_pid or came.si_signo != signal.SIGINT):
                     os.kill(pid, came.si_signo)  # from the terminal the command got it itself
-
-
-def _row(commit: Commit, event: Event) -> dict[str, Any]:
-    """An event as `git coord log` shows it."""
-    subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return {
-        "commit": commit.oid, "seq": event.seq, "kind": event.kind, "agent": event.agent, "at": event.at,
-        "subject": subject, "event": {**event.body, "refused": list(event.refused)},
-    }  # fmt: skip

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gitcoord.git.store import Object
     from gitcoord.ledger.event import Event
 
-REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
+REPAIR = ("look at it: git coord fsck; repair it: git coord fsck --repair",)
 
 
 class Commit:

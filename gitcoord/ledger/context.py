@@ -1,4 +1,4 @@
-"""What a use case works with: the repository, its store, its settings, and the outside as far as it was handed in."""
+"""The context of a use case: the repository, its store and settings, and the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
 
     class Host(Protocol):
-        """The machine: its clocks and its chance. Handed in, so that rules and tests need none of their own."""
+        """Clocks and randomness of this machine. Tests hand in their own."""
 
         boot: str
 
@@ -50,7 +50,7 @@ QUEUE_SECONDS = 5.0
 
 
 def _nobody(words: str) -> None:
-    """Who listens where nobody was named."""
+    """The default of `tell`: discard."""
 
 
 class Context:
@@ -87,7 +87,7 @@ class Context:
 
     @property
     def local(self) -> Store:
-        """This repository itself, whoever decides."""
+        """The store of this repository itself, whichever the authority."""
         found: Store = getattr(self.store, "local", self.store)
         return found
 
@@ -123,13 +123,13 @@ class Context:
         return Queue(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Somebody reads what is said while something takes long."""
+        """Report what takes long to `tell`."""
         self.tell = tell
         if self.remote:
             self.patience(self.remote).tell = tell
 
     def patience(self, remote: str) -> Patience:
-        """How long this command waits for a remote. For the one that decides, all that it asks there shares one time."""
+        """How long this command waits for a remote. All its requests to the authority share one limit."""
         authority = getattr(self.store, "remote", None)
         if authority is not None and remote == self.remote:
             return authority.patience  # type: ignore[no-any-return]
@@ -157,9 +157,9 @@ class Context:
 
     @property
     def reads_only(self) -> bool:
-        """This clone looks at a remote's ledger, as CI does, and writes no event."""
+        """This clone reads a remote's ledger, as CI does, and writes no event."""
         return self.settings.flag("gitcoord.readonly", default=False)
 
     def authority(self) -> dict[str, object]:
-        """What names this repository as the one place that decides: its directory, which a copy does not share."""
+        """The record that names this repository as the authority: its directory's inode, which a copy does not share."""
         return {"local": inode(self.repo.common_dir)}

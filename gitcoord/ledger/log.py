@@ -74,14 +74,19 @@ def events(
             continue
         if path and not any(covers(path, p) or covers(p, path) for p in paths_of(event)):
             continue
-        subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
-        yield {
-            "commit": commit.oid, "seq": event.seq, "kind": event.kind, "agent": event.agent, "at": event.at,
-            "subject": subject, "event": {**event.body, "refused": list(event.refused)},
-        }  # fmt: skip
+        yield event_row(commit, event)
         shown += 1
         if limit and shown >= limit:
             return
+
+
+def event_row(commit: Commit, event: Event) -> dict[str, object]:
+    """An event as `log` and `watch` show it."""
+    subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return {
+        "commit": commit.oid, "seq": event.seq, "kind": event.kind, "agent": event.agent, "at": event.at,
+        "subject": subject, "event": {**event.body, "refused": list(event.refused)},
+    }  # fmt: skip
 
 
 def paths_of(event: Event) -> list[str]:

@@ -41,7 +41,7 @@ def init(
 def first_ledger(
     ctx: Context, actor: Actor, *, sync: str, fold: bool | None, authority: dict[str, object]
 ) -> dict[str, object]:
-    """The first event. Whoever is quicker makes it; the others go on with that one."""
+    """Write the first event. Of concurrent calls one makes it, and the others go on with that one."""
     from gitcoord.ledger.events.init import first_event
 
     sync = _valid_branch(ctx, sync) if sync else sync_branch(ctx)
@@ -89,7 +89,7 @@ def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
 
 
 def require_room(ctx: Context, *, adopt: bool = False) -> None:
-    """Nothing that stands in the way of a new ledger: a branch below its name, a ledger at a remote."""
+    """Refuse if a new ledger conflicts with a branch below its name or with a ledger at a remote."""
     below = ctx.store.list_refs(LEDGER + "/")
     if below:
         raise UsageError(
@@ -115,7 +115,7 @@ def require_room(ctx: Context, *, adopt: bool = False) -> None:
 
 
 def is_ledger(store: Reader, name: str) -> bool:
-    """Is there an event on top of it? Anybody may call a branch like ours."""
+    """Is its head an event? A user may have a branch of the same name."""
     try:
         return bool(Commit(store.read([name])[0], name).event)
     except (CouldNotJudge, Malformed):

@@ -1,4 +1,4 @@
-"""Reading the ledger: where it stands, whether it may be trusted, and its parts when a rule asks for them."""
+"""Reading the ledger: its head, whether it may be trusted, and its parts when a rule asks for them."""
 
 from __future__ import annotations
 
@@ -34,20 +34,6 @@ class Snapshot:
     `tip` is where `refs/gitcoord/tip` pointed just before the ledger was read. `server` is the server's ledger where it lacks the tip
     and the tip is shown.
     """
-
-    __slots__ = (
-        "commit",
-        "event",
-        "head",
-        "heartbeats",
-        "reader",
-        "server",
-        "session_oids",
-        "sessions",
-        "state",
-        "tip",
-        "trees",
-    )
 
     def __init__(self, reader: Reader, tip: Oid | None, commit: Commit) -> None:
         self.reader = reader
@@ -100,8 +86,7 @@ class Snapshot:
                 tree = entry.oid if entry is not None and entry.is_tree else None
                 state.load_names(path, sorted(self.trees.children(tree)))
             else:
-                load = {"leaves": state.load_leaves, "below": state.load_below, "named": state.load_named}[kind]
-                load(path, {key: records[key] for key in some})
+                state.load_part(kind, path, {key: records[key] for key in some})
 
     def _files(self, kind: str, path: str, entry: Entry | None) -> dict[str, Oid]:
         """The files that one part consists of."""
@@ -153,8 +138,8 @@ def _heartbeat_in(reader: Reader, agent: str, found: Object | None) -> tuple[Oid
 def read_snapshot(
     ctx: Context, *, agent: str = "", prefetch: tuple[Part, ...] = (), trusting: bool = False, copied: bool = False
 ) -> Snapshot:
-    """The ledger now, as `_read_snapshot` says. Where a remote decides, what does not fit together here is only a copy, and
-    may have been torn by a `git fetch` that was overtaken: a look there brings it in order, or shows that it is so.
+    """The ledger now, as `_read_snapshot` says. With a remote authority, a mirror that is inconsistent may have been torn by
+    a `git fetch` that was overtaken: it is fetched once more before the error is raised.
     """
     try:
         return _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
@@ -165,7 +150,7 @@ def read_snapshot(
 
 
 def _renew(ctx: Context) -> bool:
-    """Without the carrier's lock: whoever reads may hold the queue, which comes after it."""
+    """Fetch without the push lock: the caller may hold the queue, which is taken after that lock."""
     from gitcoord.ledger.remote.fetch import fetch
     from gitcoord.ledger.remote.mirror_store import MirrorStore
 
@@ -230,7 +215,7 @@ def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
 
 
 def refuse_own_branch(ctx: Context, noted: bool) -> None:
-    """Where no trace of a ledger is left besides, the branch is the user's own, and was there before gitcoord."""
+    """NotInitialised if there is no other trace of a ledger: the branch is then the user's own."""
     if noted or ctx.settings.get("gitcoord.root"):
         return
     free = free_branch(ctx, "refs/remotes/origin/")
@@ -263,7 +248,7 @@ def _require_no_policy(ctx: Context) -> None:
 
 
 def _paths_to(parts: tuple[Part, ...]) -> list[str]:
-    """Where these parts lie as long as no directory is split into buckets."""
+    """The paths of these parts, as long as no directory is split into buckets."""
     paths: dict[str, None] = {"": None}
     for path in [directory_of(path) for _, path in parts[:_AHEAD]]:
         for end in [index for index, char in enumerate(path) if char == "/"]:
@@ -273,7 +258,7 @@ def _paths_to(parts: tuple[Part, ...]) -> list[str]:
 
 
 def parts_for(agent: str, items: Iterable[Item]) -> tuple[Part, ...]:
-    """What a rule about these items will ask for, as far as that can be known before reading."""
+    """The parts of the state that a rule about these items will ask for, as far as known before reading."""
     parts: dict[Part, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
     for space, name in items:
         parts.update(dict.fromkeys(parts_around(space, fold(name, case=False))))
@@ -301,7 +286,7 @@ def _require_ancestor(ctx: Context, snapshot: Snapshot, *, copied: bool) -> None
 
 
 def _require_growth(ctx: Context, snapshot: Snapshot) -> None:
-    """What is above the tip was put there without it: by a torn transaction, a fetch, or a hand that forged it."""
+    """Check commits above the tip: a torn transaction, a fetch or a forger put them there without moving it."""
     if Commit(ctx.store.read([snapshot.tip or ""])[0], TIP).event.seq >= snapshot.event.seq:
         raise CouldNotJudge("the numbers of the ledger's events go back", hints=REPAIR)
 

@@ -63,20 +63,11 @@ class State:
             else:
                 siblings.add(name)
 
-    def load_leaves(self, directory: str, records: dict[str, Record]) -> None:
+    def load_part(self, kind: str, path: str, records: dict[str, Record]) -> None:
+        """All files of one part of the kind "leaves", "below" or "named"."""
         for key, record in records.items():
             self.load_file(key, record)
-        self._known.add(directory + "/@")
-
-    def load_below(self, directory: str, records: dict[str, Record]) -> None:
-        for key, record in records.items():
-            self.load_file(key, record)
-        self._known.add(directory + "/")
-
-    def load_named(self, path: str, records: dict[str, Record]) -> None:
-        for key, record in records.items():
-            self.load_file(key, record)
-        self._known.add(path)
+        self._known.add(path + {"leaves": "/@", "below": "/", "named": ""}[kind])
 
     def load_names(self, directory: str, names: list[str]) -> None:
         self.names_of[directory] = names

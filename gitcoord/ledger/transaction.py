@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Rule = Callable[[State, Any, World], "Decision | Refusal"]
 
     class Authority(Protocol):
-        """Who decides. A context around all attempts of one transaction."""
+        """The authority that decides; a context around all attempts of one transaction."""
 
         def __enter__(self) -> object: ...
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
             """The request decided on the newest state that is known here; None: it only waited for others."""
 
         def confirms(self) -> bool:
-            """May an answer that changes nothing be told? False: look at a newer state first, and decide again."""
+            """May an answer that changes nothing be told? False: fetched a newer state, decide again."""
 
         def commit(self, attempt: Attempt) -> Attempt | None:
             """Which attempt of this request is in the ledger now, by reading back; None: none, decide again.
@@ -130,7 +130,7 @@ def _transact(ctx: Context, authority: Authority, request: Request) -> dict[str,
             ctx.host.defer_interrupts(True)
             done = authority.commit(attempt)
             if done is not None:
-                _keep_house(ctx, actor, done)
+                _clean_up(ctx, actor, done)
                 if not done.is_torn_kill:
                     return result_for(actor, done)
             ctx.host.defer_interrupts(False)
@@ -288,7 +288,7 @@ def event_commit(ctx: Context, event: Event, tree: Oid, parent: Oid | None) -> b
 
 
 class _LocalAuthority:
-    """This repository decides: one swap of its own refs."""
+    """This repository is the authority: one swap of its own refs."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -410,7 +410,7 @@ def result_for(actor: str, attempt: Attempt) -> dict[str, object]:
     return result
 
 
-def _keep_house(ctx: Context, actor: str, done: Attempt) -> None:
+def _clean_up(ctx: Context, actor: str, done: Attempt) -> None:
     """Old heartbeats, alerts, counted refusals, git's own maintenance. It may be lost, and never makes a grant look failed."""
     events, beats = done.decision.events, done.decision.beats
     try:

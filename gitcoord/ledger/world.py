@@ -36,7 +36,7 @@ class Resource(NamedTuple):
 
 
 def memoized(method: Method) -> Method:
-    """Of a world's method: the second time the same is asked, the first answer is given. Arguments are words, numbers or lists of them."""
+    """Decorator: a method of a world gives the first answer again. Arguments are strings, numbers or lists of them."""
 
     def ask(world: World, *what: Any) -> Any:
         key = (method.__name__, *(tuple(word) if isinstance(word, list) else word for word in what))
@@ -54,7 +54,7 @@ class World:
         self.wall = wall  # seconds, for people to read and for the skew rule
         self.mono = mono  # milliseconds on a clock that does not count sleep
         self.boot = boot  # names the machine, boot and time namespace that `mono` belongs to
-        self.remote = remote  # the remote that decides; '' where this repository does
+        self.remote = remote  # the remote authority; '' if this repository is the authority
         self.answers: dict[tuple[object, ...], object] = {}  # for `memoized`
 
     # --- agents
@@ -153,7 +153,7 @@ class World:
         raise NotImplementedError
 
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
-        """Those of the commits that landed where the sync branch is shared, and that `work` contains too."""
+        """Those of the commits that landed on the shared trunk and that `work` contains too."""
         raise NotImplementedError
 
     def lacking(self, commits: list[Oid]) -> list[Oid]:

@@ -70,7 +70,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
     async def claim(
         paths: Paths,
-        reason: Annotated[str, Field(description="What for: shown to whoever is refused.")] = "",
+        reason: Annotated[str, Field(description="What for: shown to agents that are refused.")] = "",
         mode: Literal["write", "read", "intent"] = "write",
         ttl: Duration = "",
         task: Annotated[str, Field(description="The task this belongs to.")] = "",

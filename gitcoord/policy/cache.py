@@ -1,7 +1,7 @@
-"""Whether the project's policy keeps anybody from claiming a path, and whom.
+"""Whether the project's policy restricts who may claim a path.
 
-Most policies keep nobody from it. That is remembered by commit, and compared with the next commit by reading loose trees, so
-that a plain claim neither starts git for it nor loads what reads a policy.
+Most policies do not. That is cached by commit, and loose trees are compared with the next commit, so that a plain claim neither
+starts git for it nor loads the reader of policies.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Policy
 
-_MOST_TREES = 64  # above, git is quicker
+_MOST_TREES = 64  # for more trees git is faster
 
 
 def sync_policy_commit(ctx: Context, snapshot: Snapshot) -> str:
-    """The commit whose policy counts for grants: the sync branch's tip, else HEAD."""
+    """The commit whose policy applies to claims: the tip of trunk, else HEAD."""
     sync = f"refs/heads/{format_record(snapshot.state).sync}"
     return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
 
 
 def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
-    """The policy that counts for grants, without attributes; None where it restricts nobody."""
+    """The policy that applies to claims, without attributes; None where it restricts nobody."""
     commit = sync_policy_commit(ctx, snapshot)
     place = f"{ctx.repo.scratch}/policy.git"
     known = read_file(f"{place}/unrestricted").decode("ascii", "replace")
-    private = bool(ctx.settings.get("gitcoord.overlay"))  # it changes without a commit: nothing is remembered of it
+    private = bool(ctx.settings.get("gitcoord.overlay"))  # it changes without a commit, so nothing is cached
     if not private and (not commit or known == commit):
         return None
     if private or not same_policy(ctx.store, known, commit):
@@ -48,12 +48,12 @@ def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
         make_directory(place)
         write_file(f"{place}/unrestricted", commit.encode())
     except OSError:
-        pass  # for speed only
+        pass  # the cache is for speed only
     return None
 
 
 def same_policy(store: Reader, old: Oid, new: Oid) -> bool:
-    """Is it sure that nothing of a policy differs between two commits ('': one without any)? False may mean unknown."""
+    """Whether two commits ('': an empty one) certainly have the same policy. False may mean unknown."""
     pairs: list[tuple[Oid | None, Oid | None]] = [(_tree(store, old) if old else "", _tree(store, new))]
     depth = budget = 0
     while pairs:
@@ -84,7 +84,7 @@ def _tree(store: Reader, commit: Oid) -> Oid | None:
 
 
 def _entries(store: Reader, tree: Oid | None) -> Entries | None:
-    """None where only git can tell; no tree ('') has none."""
+    """The entries of a loose tree; None where only git can read it. The tree '' has none."""
     if not tree:
         return {} if tree is not None else None
     found = store.read_if_loose(tree)

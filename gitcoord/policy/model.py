@@ -1,8 +1,7 @@
-"""The project's policy: what `.gitcoord/config` and the `gitcoord-*` attributes say, as data.
+"""The project's policy: the settings of `.gitcoord/config` and the `gitcoord-*` attributes, as data.
 
-Three different answers must stay apart: a path without a rule, a rule that says no, and a policy that could not be read.
-The first is `Attributes()`, the second a verdict of `gates/judge.py`, the third CouldNotJudge, raised here for values that
-make no sense: they are never guessed at.
+Three answers stay distinct: a path without a rule is `Attributes()`, a rule that refuses is a verdict of `gates/judge.py`, and a
+policy that cannot be read, or has an invalid value, raises CouldNotJudge.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ STAGES = (MONITOR, WARN, ENFORCE)
 BLOCK, CHECKPOINT = "block", "checkpoint"
 ALLOW, DENY, ASK = "allow", "deny", "ask"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
-SECRET = "gitcoord-secret"  # no attribute of git's: a secret rule of the private overlay matches
+SECRET = "gitcoord-secret"  # added to the attributes of a path that a secret rule of the private overlay matches
 
-# Each rule, and what it stands for: shown with every refusal, and settable as [rollout] <rule> = <stage>.
+# Each rule and its purpose, which every refusal shows. [rollout] <rule> = <stage> sets its stage.
 RULES = {
     "unclaimed": "a shared path is changed only under a write claim",
     "held": "what another holds is changed by nobody else",
@@ -61,34 +60,34 @@ KNOWN = {
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
-    "validator": (),  # by name: `core/validators`
+    "validator": (),  # by name: `validators.SHIPPED`
 }
 
 
 class Attributes(NamedTuple):
-    """What the attributes say of one path."""
+    """The attributes of one path."""
 
     claim: bool = False
     guard: str = ""
     writers: tuple[str, ...] = ()
-    read: str = ""  # DENY or ASK: what an agent's tool is answered that wants to read it
-    private: bool = False  # a secret rule of this machine's overlay has a part in it
+    read: str = ""  # DENY or ASK: the answer to an agent's tool that would read it
+    private: bool = False  # a secret rule of this machine's overlay matches
 
 
 class Guard(NamedTuple):
-    """What `[guard]` says: how agents' tools are judged before they act."""
+    """The settings of `[guard]`: how calls of agent tools are judged."""
 
-    closed: bool = True  # what could not be judged is denied
-    autoclaim: bool = False  # a free shared path is claimed for whoever writes there
-    unknown: str = ALLOW  # the answer to a shell command whose effects cannot be told
+    closed: bool = True  # a call that could not be judged is denied
+    autoclaim: bool = False  # a free shared path is claimed for the agent that writes there
+    unknown: str = ALLOW  # the answer to a shell command whose effects are unknown
     deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
     ask_read: tuple[str, ...] = ()
 
 
 class Role(NamedTuple):
     readonly: bool = False
-    scratch: str = ""  # where a read-only role may write after all; '{agent}' stands for its name
-    overseer: bool = False  # may lift a kill or a halt, and take the gates away, as people may
+    scratch: str = ""  # where a read-only role may write; '{agent}' stands for the agent's name
+    overseer: bool = False  # may end a kill or a halt and remove the hooks, as people may
 
 
 class Policy(NamedTuple):
@@ -100,11 +99,11 @@ class Policy(NamedTuple):
     default_role: str
     attribution: bool
     root: str
-    attributes: dict[str, Attributes]  # of the paths that were asked for
-    present: bool = False  # the project has a policy at all, so that there is something to guard
-    ack: bool = False  # a push needs the pusher's word that it has read the rules
-    rules: str = ""  # the rules' blob; '' where there are none
-    writers: bool = False  # some attributes say who writes
+    attributes: dict[str, Attributes]  # of the requested paths
+    present: bool = False  # the project has a policy
+    ack: bool = False  # agents that push must have acknowledged the rules
+    rules: str = ""  # the blob of the written rules; '' where there are none
+    writers: bool = False  # some path has `gitcoord-writers`
     guard: Guard = Guard()
     validators: tuple[Validator, ...] = ()
 
@@ -112,7 +111,7 @@ class Policy(NamedTuple):
         return self.stages.get(rule, ENFORCE)
 
     def why(self, rule: str) -> str:
-        """What a rule stands for, and the project's own decision behind it where it names one."""
+        """The purpose of a rule, and the project's decision record for it where the policy names one."""
         words = RULES.get(
             rule, "a check of this project's own" if rule != "private" else "a rule that is not published"
         )
@@ -123,7 +122,7 @@ class Policy(NamedTuple):
 
 
 def parse_policy(pairs: Iterable[tuple[str, str]]) -> Policy:
-    """The settings; attributes come separately, by `with_attributes`."""
+    """The policy of these settings, without attributes."""
     policy = Policy({}, {}, {}, {}, (), "", False, "", {})
     later: list[tuple[str, str]] = []
     for key, value in pairs:
@@ -133,11 +132,11 @@ def parse_policy(pairs: Iterable[tuple[str, str]]) -> Policy:
             later.append((key, value))
         else:
             policy = _with(policy, section, name, setting, value)
-    return _validated(policy, later) if any(key.startswith("validator.") for key, _ in later) else policy
+    return _with_validators(policy, later) if any(key.startswith("validator.") for key, _ in later) else policy
 
 
-def _validated(policy: Policy, pairs: list[tuple[str, str]]) -> Policy:
-    """With the validators that are turned on; the stage of the project's own is set under their names."""
+def _with_validators(policy: Policy, pairs: list[tuple[str, str]]) -> Policy:
+    """The policy with the validators that are turned on, and the stages of the project's own."""
     from gitcoord.validators import sections  # most policies have none
 
     found = sections(pairs)
@@ -148,7 +147,7 @@ def _validated(policy: Policy, pairs: list[tuple[str, str]]) -> Policy:
     chain = [
         validator._replace(stage=policy.stage(validator.name), why=policy.why(validator.name))
         for validator in found
-        if validator.name != "attribution"  # the judge's own, since it sees every commit
+        if validator.name != "attribution"  # the judge runs it
     ]
     attribution = policy.attribution or any(validator.name == "attribution" for validator in found)
     return policy._replace(validators=tuple(chain), attribution=attribution)
@@ -236,12 +235,12 @@ def _is_true(key: str, value: str) -> bool:
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
-        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}", hints=("mend the file and commit it",)
+        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}", hints=("correct the file and commit it",)
     )
 
 
 def attributes_of(values: dict[str, str]) -> Attributes:
-    """From `git check-attr`'s words; a value that is not known is the strictest one."""
+    """From the values of `git check-attr`; an unknown value counts as the strictest one."""
     guard = values.get("gitcoord-guard", "unspecified")
     if guard in ("unspecified", "unset", "false"):
         guard = ""
@@ -259,7 +258,7 @@ def attributes_of(values: dict[str, str]) -> Attributes:
 
 
 def fold_patterns(data: bytes) -> bytes:
-    """An attributes file whose patterns are conflict keys: for ledgers that fold case, asked with keys."""
+    """An attributes file with its patterns folded, for ledgers that fold case."""
     lines = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
     return "\n".join(map(_fold_pattern, lines)).encode("utf-8", "surrogateescape")
 
@@ -279,7 +278,7 @@ def _fold_pattern(line: str) -> str:
 
 
 def unknown_settings(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Keys that gitcoord does not know: most likely misspelt."""
+    """Unknown keys, which are probably misspelt."""
     keys = [key for key, _ in pairs]
     checks = {key.partition(".")[2].rpartition(".")[0] for key in keys if key.startswith("validator.")}
     wrong = []
@@ -297,11 +296,11 @@ def unknown_settings(pairs: Iterable[tuple[str, str]]) -> list[str]:
     return wrong
 
 
-# --- the guard's own files ------------------------------------------------------------------------------------------
+# --- files of the policy --------------------------------------------------------------------------------------------
 
 
 def is_own_file(path: str) -> bool:
-    """`.gitcoord/` and every `.gitattributes`; whether a change of the latter matters is `same_answers`' question."""
+    """Whether this is below `.gitcoord/` or an attributes file (see `same_answers` for changes of the latter)."""
     return path.startswith(".gitcoord/") or path == ".gitcoord" or is_attributes_file(path)
 
 
@@ -310,12 +309,12 @@ def is_attributes_file(path: str) -> bool:
 
 
 def same_answers(old: bytes, new: bytes, top: bytes = b"") -> bool:
-    """Does a change of an attributes file leave every `gitcoord-*` answer alone? `top` is where macros are defined."""
-    return _telling_lines(old, new + b"\n" + top) == _telling_lines(new, old + b"\n" + top)
+    """Whether a change of an attributes file keeps every `gitcoord-*` attribute. `top` is the file that defines macros."""
+    return _policy_lines(old, new + b"\n" + top) == _policy_lines(new, old + b"\n" + top)
 
 
-def _telling_lines(data: bytes, other: bytes) -> list[bytes]:
-    """The lines that say something about gitcoord, by themselves or through a macro of either version, in their order."""
+def _policy_lines(data: bytes, other: bytes) -> list[bytes]:
+    """The lines that set `gitcoord-*` attributes, directly or through a macro of either version, in their order."""
     lines = [line.strip() for line in data.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
     words = [b"gitcoord"]
     for _ in range(8):  # macros that use macros

@@ -1,8 +1,8 @@
 """The private overlay: rules of one machine that are not published. It adds to the project's policy and never loosens it.
 
-The same syntax as `.gitcoord/config`, of which it may say: a stricter stage, `gitcoord.attribution = require`, `rules.ack =
-true`, validators (which run beside those of the policy), and `[path "<pattern>"]` with `claim`, `guard`, `read`, `writers`, as
-the attributes of the same names. `secret = true` keeps a validator's or a path's rule out of what is told.
+It has the syntax of `.gitcoord/config` and may contain a stricter stage, `gitcoord.attribution = require`, `rules.ack = true`,
+validators (which run beside those of the policy), and `[path "<pattern>"]` with `claim`, `guard`, `read`, `writers`, as the
+attributes of the same names. `secret = true` hides a validator or a path's rule in messages.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PATH = {
     "writers": (),
 }
 _NOTHING = ("unspecified", "unset", "false", "")
-NOBODY = "!"  # no role is called so
+NOBODY = "!"  # not a valid name of a role
 
 
 class PathRule(NamedTuple):
-    """One more rule for the paths that a pattern matches, as an attribute and its value."""
+    """An additional attribute of the paths that a pattern matches."""
 
     pattern: str
     attribute: str
@@ -47,7 +47,7 @@ class Overlay(NamedTuple):
 
 
 def parse_overlay(pairs: Pairs) -> Overlay:
-    """CouldNotJudge for values that mean nothing: a private rule is no more guessed at than a public one."""
+    """Raises CouldNotJudge for invalid values."""
     rules: dict[str, dict[str, str]] = {}
     for key, value in pairs:
         section, _, rest = key.partition(".")
@@ -77,12 +77,12 @@ def _path_rules(pattern: str, settings: dict[str, str]) -> list[PathRule]:
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
-        f"the private overlay: {printable(key)} is {quote(value[:40])}, not {wanted}", hints=("mend the file",)
+        f"the private overlay: {printable(key)} is {quote(value[:40])}, not {wanted}", hints=("correct the file",)
     )
 
 
 def tightened(policy: Policy, overlay: Overlay) -> Policy:
-    """The policy with what the overlay adds. Whatever would loosen it counts for nothing."""
+    """The policy with the overlay's rules. Settings that would loosen it are ignored."""
     own = {validator.name for validator in policy.validators}
     added = []
     for key, value in overlay.pairs:
@@ -97,7 +97,7 @@ def tightened(policy: Policy, overlay: Overlay) -> Policy:
         if validator.name == "attribution":
             policy = policy._replace(attribution=True)
             continue
-        # Where the policy has none of that name, there is nothing that a gentler stage could loosen.
+        # A validator that the policy does not have may have any stage: that loosens nothing.
         stage = policy.stage(validator.name) if validator.name in own else stages.get(validator.name, ENFORCE)
         added.append(validator._replace(stage=stage, why=policy.why(validator.name)))
     chain = [validator._replace(stage=policy.stage(validator.name)) for validator in policy.validators]
@@ -110,7 +110,7 @@ def _is_stricter(stage: str, than: str) -> bool:
 
 
 def stricter(words: Words, added: Words) -> Words:
-    """The attributes of a path with those that the overlay adds: of each, the stricter answer."""
+    """The attributes of a path with those of the overlay; of each the stricter value."""
     found = dict(words)
     for attribute, value in added.items():
         if value in _NOTHING:
@@ -120,14 +120,14 @@ def stricter(words: Words, added: Words) -> Words:
             value = ",".join(role for role in old.split(",") if role in value.split(",")) or NOBODY
         elif attribute in ("gitcoord-guard", "gitcoord-read") and old not in _NOTHING:
             order = _PATH[attribute.removeprefix("gitcoord-")]
-            # A value that is not known counts as the strictest, as everywhere.
+            # An unknown value counts as the strictest.
             value = max(old, value, key=lambda each: order.index(each) if each in order else len(order))
         found[attribute] = value
     return found
 
 
 def problems(policy: Policy, overlay: Overlay) -> list[str]:
-    """What in the overlay counts for nothing: it would loosen, or nobody knows it. `policy` is without the overlay."""
+    """Settings of the overlay that are ignored: they would loosen the policy, or are unknown. `policy` is without overlay."""
     own = {validator.name for validator in policy.validators}
     private = {validator.name for validator in overlay.checks}
     wrong = []
@@ -144,5 +144,5 @@ def problems(policy: Policy, overlay: Overlay) -> list[str]:
         elif section == "validator" and name:
             wrong += [] if known_setting(name, setting) else [f"{key} is not known"]
         elif not (section == "path" and setting in (*_PATH, "secret")):
-            wrong.append(f"{key} is nothing that an overlay may say")
+            wrong.append(f"{key} is not allowed in an overlay")
     return wrong

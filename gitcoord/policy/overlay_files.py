@@ -20,7 +20,7 @@ SETTING = "gitcoord.overlay"
 
 
 def overlay_file(ctx: Context) -> str:
-    """Its full name: '~/' is the user's own directory, and a relative one lies in the git directory."""
+    """The path of the overlay. '~/' is the home directory; a relative path starts at the git directory."""
     name = ctx.settings.get(SETTING)
     if name.startswith("~/"):
         return ctx.repo.env.get(b"HOME", b"").decode("utf-8", "surrogateescape") + name[1:]
@@ -28,13 +28,13 @@ def overlay_file(ctx: Context) -> str:
 
 
 def read_overlay(ctx: Context) -> Overlay:
-    """CouldNotJudge where it is named and cannot be read: rules that are not there are not 'no rules'."""
+    """The overlay; CouldNotJudge where the setting names a file that cannot be read."""
     file = overlay_file(ctx)
     code, out, complaint = list_settings(ctx.repo.env, file=file)
     if code:
         raise CouldNotJudge(
             f"the private overlay {printable(file)} cannot be read: {complaint or 'it is not there'}",
-            hints=(f"mend it, or name another one: git config {SETTING}",),
+            hints=(f"correct it, or name another one: git config {SETTING}",),
         )
     return parse_overlay(parse_settings(out))
 
@@ -42,7 +42,7 @@ def read_overlay(ctx: Context) -> Overlay:
 def add_private(
     ctx: Context, source: Source, overlay: Overlay, words: dict[str, dict[str, str]]
 ) -> dict[str, dict[str, str]]:
-    """git's answers for these paths, with what the overlay's patterns add."""
+    """The attributes of these paths with those of the overlay."""
     if not overlay.paths or not words:
         return words
     rules = [(f"rule{number}", rule) for number, rule in enumerate(overlay.paths)]

@@ -1,4 +1,4 @@
-"""Asking git which paths a pattern matches: patterns are those of `.gitattributes`, and git alone knows what they mean."""
+"""Matching paths against patterns of `.gitattributes`, by git itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def words_for(
     ctx: Context, source: Source, lines: list[str], attributes: list[str], paths: Iterable[str]
 ) -> dict[str, dict[str, str]]:
-    """git's answer for each path and attribute, where these lines are all the attributes there are."""
+    """The attributes of each path, where these lines are the only attributes file."""
     names = list(paths)
     found: dict[str, dict[str, str]] = {path: {} for path in names}
     if not names or not lines:
@@ -45,7 +45,7 @@ def words_for(
 
 
 def line_of(pattern: str, *words: str) -> list[str]:
-    """The lines that give these attributes to what a pattern matches; a plain name stands for all below it too."""
+    """The lines that set these attributes for a pattern; a plain name also matches everything below it."""
     patterns = [pattern]
     if not {"*", "?", "["} & set(pattern):
         patterns = [pattern.rstrip("/"), f"{pattern.strip('/')}/**"]
@@ -58,7 +58,7 @@ def _quoted(pattern: str) -> str:
 
 
 def matching(ctx: Context, source: Source, groups: list[list[str]], paths: Iterable[str]) -> list[list[str]]:
-    """For each group of patterns the paths that one of them matches; a group without any matches all."""
+    """For each group of patterns the paths that one of them matches; an empty group matches all."""
     names = list(paths)
     lines = [
         line for number, patterns in enumerate(groups) for each in patterns for line in line_of(each, f"group{number}")

@@ -1,9 +1,8 @@
-"""Reading the project's policy of one commit: settings by `git config --blob`, path classes by `git check-attr`.
+"""Reading the policy of one commit: settings by `git config --blob`, attributes by `git check-attr`.
 
-git reads attributes from the work tree, the index or (since 2.40) a commit, and always from `info/attributes` too, which
-anybody can edit. So the attributes files of the commit are put into an index of their own, in a git directory of our own
-that borrows the repository's objects: what decides is what was committed, nothing else. Where the ledger folds case, that
-index has conflict keys for names and patterns, and is asked for keys.
+git reads attributes from the work tree, the index or (since 2.40) a commit, and always from `info/attributes` too, which any
+local user can edit. So the attributes files of the commit go into a separate index, in a separate git directory that borrows the
+repository's objects: only committed files count. Where the ledger folds case, names and patterns in that index are folded.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.policy.overlay import Overlay
 
-_VERSION = 5  # of what is remembered
+_VERSION = 5  # of the cache
 _SPECS = (
     f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes",
 )  # fmt: skip
 
 
 def staged_policy(ctx: Context, *, worktree: bool) -> str:
-    """The tree that a commit of what is staged would have; with `worktree`, with the policy files as they lie there."""
+    """The tree of the index; with `worktree`, with the policy files of the work tree."""
     from gitcoord.git.commands.worktrees import ls_files_from_here, update_index_from_files, write_tree
 
     env = dict(ctx.repo.env)
@@ -52,7 +51,7 @@ def staged_policy(ctx: Context, *, worktree: bool) -> str:
 
 
 class Source:
-    """The policy of one commit, '' for a repository without any. `case`: the ledger folds it."""
+    """The policy of one commit, '' for a repository without commits. `case`: the ledger folds case."""
 
     def __init__(self, ctx: Context, commit: str, *, case: bool = False) -> None:
         self._ctx = ctx
@@ -69,23 +68,23 @@ class Source:
 
     @property
     def attribute_files(self) -> list[tuple[str, str]]:
-        """Each with its blob."""
+        """The attributes files, each with its blob."""
         rows: Any = self._record.get("attributes", [])
         return [(str(path), str(blob)) for path, blob in rows]
 
     @property
     def rules(self) -> str:
-        """The blob of the project's rules; '' where it has none."""
+        """The blob of the written rules; '' where there are none."""
         return str(self._record.get("rules", ""))
 
     @property
     def says_who_reads(self) -> bool:
-        """Some attributes say what may be read; where none does, nobody needs to ask for a path."""
+        """Whether any path may have `gitcoord-read`."""
         return bool(self._record.get("reads")) or self.overlay is not None
 
     @property
     def overlay(self) -> Overlay | None:
-        """The private rules of this machine, which are no part of any commit; None where there are none."""
+        """The private rules of this machine, which are in no commit; None where there are none."""
         if self._private is None and self._ctx.settings.get("gitcoord.overlay"):
             from gitcoord.policy.overlay_files import read_overlay
 
@@ -93,14 +92,14 @@ class Source:
         return self._private
 
     def key(self, path: str) -> str:
-        """What attributes are asked for: the path, or its conflict key."""
+        """The name under which attributes are looked up: the path, or the folded path."""
         return fold(path, case=True) if self._case else path
 
     def patterns(self, data: bytes) -> bytes:
         return fold_patterns(data) if self._case else data
 
     def policy(self, paths: Iterable[str]) -> Policy:
-        """The settings, and what the attributes say of these paths."""
+        """The settings, and the attributes of these paths."""
         present = bool(self._record["telling"] or self._record.get("config"))
         policy = parse_policy(self.pairs)._replace(
             attributes=self.attributes(paths),
@@ -120,7 +119,7 @@ class Source:
         return {path: attributes_of(values) for path, values in self.answers(paths).items()}
 
     def answers(self, paths: Iterable[str]) -> dict[str, dict[str, str]]:
-        """git's own words for each path and attribute, and what the private overlay adds."""
+        """The values of git's attributes for each path, with those of the private overlay."""
         found = self.committed_answers(paths)
         if self.overlay is None:
             return found
@@ -136,7 +135,7 @@ class Source:
             self.make()  # the repository was moved
         code, out, complaint = check_attr(self._env(), ATTRIBUTES, [self.key(path) for path in found])
         words = out.decode("utf-8", "surrogateescape").split("\0")
-        # Without its index git would answer "no rule" for everything.
+        # Without the index git would report no attributes.
         if code or len(words) < 3 * len(ATTRIBUTES) * len(found) or not self._has_index():
             raise CouldNotJudge(f"git cannot read the attributes of {self.commit[:12]}: {complaint}")
         asked = [path for path in found for _ in ATTRIBUTES]
@@ -152,10 +151,10 @@ class Source:
         index = f"{self._place}/{self._record['index']}".encode("utf-8", "surrogateescape")
         return {**self._ctx.repo.env, **WHOLE, b"GIT_DIR": place, b"GIT_INDEX_FILE": index, b"GIT_ATTR_NOSYSTEM": b"1"}
 
-    # --- what was read before
+    # --- the cache
 
     def _find(self) -> Record:
-        """What is remembered of this commit, or of one that differs from it in nothing that matters here."""
+        """The cached record of this commit, or of one with the same policy; else it is read."""
         file = f"{self._place}/remembered"
         try:
             old: Record | None = loads(read_file(file, 1 << 22))
@@ -168,7 +167,7 @@ class Source:
         return record
 
     def _remember(self, record: Record) -> None:
-        """For speed only: where nothing may be written, git is asked each time."""
+        """Write the cache. Where that fails, git is asked each time."""
         try:
             make_directory(self._place)
             write_file(f"{self._place}/remembered", dumps(record).encode())
@@ -198,7 +197,7 @@ class Source:
                 config = meta.split(" ")[2]
             elif path == RULES and " blob " in meta:
                 rules = meta.split(" ")[2]
-            elif is_attributes_file(path) and " blob " in meta:  # git ignores others too
+            elif is_attributes_file(path) and " blob " in meta:  # git ignores links and submodules too
                 files.append([path, *meta.split(" ")[::2]])
         blobs = self._ctx.store.read([blob for _, _, blob in files])
         if any(blob is None for blob in blobs):
@@ -221,12 +220,12 @@ class Source:
 
         failure = f"{CONFIG} of {self.commit[:12]} cannot be read"
         answer = list_settings_in_blob(self._ctx.repo.env, blob).require(
-            failure, hints=("mend the file and commit it",)
+            failure, hints=("correct the file and commit it",)
         )
         return [list(pair) for pair in parse_settings(answer.out)]
 
     def _index(self, files: list[list[str]]) -> str:
-        """An index with the attributes files alone, below a git directory of our own."""
+        """Write an index of the attributes files; gives its name."""
         try:
             self.make()
         except OSError as error:
@@ -246,7 +245,7 @@ class Source:
         return name
 
     def _folded(self, files: list[list[str]]) -> list[list[str]]:
-        """The same with keys for names and patterns; files of one key are one file."""
+        """The files with names and patterns folded; files of one folded name are joined."""
         texts: dict[str, list[bytes]] = {}
         for (path, _, _), blob in zip(files, self._ctx.store.read([blob for _, _, blob in files])):
             texts.setdefault(self.key(path), []).append(self.patterns(blob.data if blob is not None else b""))
@@ -262,7 +261,7 @@ class Source:
         return self._ctx.repo.objects.encode("utf-8", "surrogateescape") + b"\n"
 
     def make(self) -> str:
-        """The git directory of our own, made on the way."""
+        """Make the separate git directory; gives its path."""
         sha256 = self._ctx.store.oid_length == 64
         for directory in ("objects/info", "refs"):
             make_directory(f"{self._place}/{directory}")

@@ -1,4 +1,4 @@
-"""Roles: what an agent is here to do, and so where it may write; and who may approve."""
+"""Roles: where an agent may write, and who may approve."""
 
 from __future__ import annotations
 
@@ -45,33 +45,33 @@ def given_role(state: State, agent: str) -> GivenRole | None:
 
 
 def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
-    """A person at a terminal, and one of those whom the settings list, where they list any."""
+    """Whether the actor is a person at a terminal, and a listed approver where the policy lists any."""
     named = list(approvers)
     return actor.person and (not named or actor.agent in named)
 
 
-def not_an_approver(actor: Actor, world: World, deed: str, hint: str) -> Refusal | None:
-    """The refusal of what only a person may do, and only one of those whom the settings list, where they list any."""
+def not_an_approver(actor: Actor, world: World, action: str, hint: str) -> Refusal | None:
+    """The refusal of an action that is reserved for approvers."""
     approvers = world.approvers()
     if may_approve(actor, approvers):
         return None
     listed = " whom the settings list as approver" if approvers else ""
-    return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=(hint,))
+    return Refusal("person", f"only a person at a terminal{listed} may {action}", hints=(hint,))
 
 
-def not_an_overseer(state: State, actor: Actor, world: World, deed: str) -> Refusal | None:
-    """The refusal of what those who are watched over may not do; an agent may where the settings let its role."""
+def not_an_overseer(state: State, actor: Actor, world: World, action: str) -> Refusal | None:
+    """The refusal of an action that is reserved for approvers and for roles with `overseer`."""
     policy = world.policy()
     if policy.roles.get(role_of(state, policy, actor.agent, person=actor.person), Role()).overseer:
         return None
     if may_approve(actor, policy.approvers):
         return None
     listed = " whom the settings list as approver" if policy.approvers else ""
-    return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=("ask one of them",))
+    return Refusal("person", f"only a person at a terminal{listed} may {action}", hints=("ask one of them",))
 
 
 def out_of_role(state: State, policy: Policy, actor: Actor, agent: str, path: str) -> str:
-    """Why this agent's role does not write there; '' where it may."""
+    """The reason why this agent's role may not write there; '' where it may."""
     if may_approve(actor, policy.approvers):
         return ""
     role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
@@ -92,12 +92,12 @@ def out_of_role(state: State, policy: Policy, actor: Actor, agent: str, path: st
 
 
 def may_not_claim(state: State, actor: Actor, world: World, paths: tuple[str, ...]) -> Refusal | None:
-    """The refusal of a write claim on what this agent's role does not write, or on what it covers."""
+    """The refusal of a write claim on paths that this agent's role may not write, or that contain such paths."""
     policy = world.restrictions()
     if policy is None:
         return None
     if actor.unchecked:
-        actor = actor._replace(person=False)  # the stricter of both counts, as for the changes that the claim is for
+        actor = actor._replace(person=False)  # it is judged as an agent, as its changes will be
     free = is_free(state, policy, actor, actor.agent)
     if policy.stage("role") != ENFORCE or (free and not policy.writers):
         return None
@@ -123,13 +123,13 @@ def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
 
 
 def is_free(state: State, policy: Policy, actor: Actor, agent: str) -> bool:
-    """Does this agent's role write wherever no path says otherwise?"""
+    """Whether this agent's role may write paths without `gitcoord-writers`."""
     role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
     return not policy.roles.get(role, Role()).readonly
 
 
 def role_of(state: State, policy: Policy, agent: str, *, person: bool = False) -> str:
-    """By the ledger, for a subagent its parent's; else by the settings; people have none unless they are given one."""
+    """The role from the ledger or the policy, for a subagent its parent's; else the default role, which people do not have."""
     name = agent
     while name:
         given = given_role(state, name)

@@ -1,4 +1,4 @@
-"""The starter policy that `git coord init --policy` writes: settings, rules and path classes, all commented."""
+"""The starter policy that `git coord init --policy` writes: settings, rules and attributes, with comments."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ _FILES = (".gitcoord/config", ".gitcoord/rules.md", ".gitattributes")
 
 
 def missing_starter(repo: Repo) -> list[str]:
-    """What `write_starter` would write. A link in its place may lead anywhere, and is refused."""
+    """The files that `write_starter` would write. A symbolic link in their place is refused."""
     if not repo.worktree:
         return []
     top = Path(repo.worktree)
@@ -168,13 +168,13 @@ def missing_starter(repo: Repo) -> list[str]:
 
 
 def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[str]:
-    """Write what is not there yet; tells what was written. Existing lines are never changed."""
+    """Write the missing files and lines; gives the names of the files. Existing lines are never changed."""
     written = missing_starter(repo)
     for name in written:
         path = Path(repo.worktree, name)
         path.parent.mkdir(exist_ok=True)
         old = _content(path)
-        # One line break between, always: so what was there can be told from it again, to the byte.
+        # Exactly one line break between, so that `remove_starter` finds the old content again, to the byte.
         path.write_bytes(old + (b"\n" if old else b"") + _starter(root, email, remote)[name])
     return written
 
@@ -182,7 +182,7 @@ def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[s
 def remove_starter(
     repo: Repo, root: str, email: str, remote: str = "", *, dry_run: bool
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Take away what nobody added to the project or changed. Tells (removed, with what was there before; left)."""
+    """Remove what was neither committed nor changed. Gives the removed files with their old content, and the others."""
     removed: dict[str, bytes] = {}
     left: list[str] = []
     if not repo.worktree:
@@ -209,14 +209,14 @@ def remove_starter(
 
 
 def _before(content: bytes, starter: bytes) -> bytes | None:
-    """What `write_starter` found there; None where this is not what it left."""
+    """The content before `write_starter`; None where the file was changed since."""
     if content == starter:
         return b""
     return content[: -len(starter) - 1] if content.endswith(b"\n" + starter) else None
 
 
 def _is_policy(path: Path) -> bool:
-    """Is it there, and, where it may be about other things, about gitcoord?"""
+    """Whether the file exists and has to do with gitcoord."""
     return path.exists() and (path.name != ".gitattributes" or _MARK.encode() in _content(path))
 
 

@@ -1,4 +1,4 @@
-"""Who pushes: the account that the transport names, and the agents that it may act for.
+"""Finds the account that pushes, and the agents that it may act for.
 
 `<repository>/gitcoord/accounts`, in git-config syntax, belongs to the server's administrator:
 
@@ -12,7 +12,7 @@ Without that file every name that a push gives is believed ("open"): then the ga
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.errors import CouldNotJudge, UsageError, refused
 from gitcoord.base.names import check_agent, printable
 from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
 
 FILE = "accounts"
-# A transport that names an account does so in one of these. Which one is believed is a setting, because all others can be
-# set by whoever logs in where the transport does not.
+# A transport that names an account does so in one of these. Which one is believed is a setting, because a login can set
+# all variables that the transport does not set.
 VARIABLES = (
     "GITCOORD_ACCOUNT", "GL_USER", "GL_USERNAME", "GITEA_PUSHER_NAME", "GITHUB_USER_LOGIN", "REMOTE_USER",
 )  # fmt: skip
@@ -74,25 +74,21 @@ class Pusher:
         """Refused unless this account may act for the agent."""
         if self.account is None or self.account.may(agent):
             return
-        raise Refused(
-            Refusal(
-                "identity",
-                f"{what}, but the account '{printable(self.name)}' may not act for '{agent}'",
-                hints=(
-                    f"its agents are {', '.join(self.account.agents[:8]) or 'none'}: GITCOORD_AGENT=<name>",
-                    "the server's administrator maps accounts to agents",
-                ),
-            )
+        raise refused(
+            "identity",
+            f"{what}, but the account '{printable(self.name)}' may not act for '{agent}'",
+            f"its agents are {', '.join(self.account.agents[:8]) or 'none'}: GITCOORD_AGENT=<name>",
+            "the server's administrator maps accounts to agents",
         )
 
     def actor(self, agent: str) -> Actor:
-        """As which the agent acts. Where nobody checks, a person is whoever says so: the client has looked."""
+        """The agent as an actor. Without accounts the client's word on who is a person is believed."""
         if self.account is None:
             return Actor(agent, person=True, unchecked=True)
         return Actor(agent, person=self.account.person and agent in self.account.own_names)
 
     def coder(self, trailers: Iterable[str]) -> Actor:
-        """Who pushes code: named by option; else the account's only name; else whom the commits name, if it is one."""
+        """The agent that pushes code: named by option, else the account's only name, else the one agent that the commits name."""
         if self.option:
             return self._coder(self.option)
         if self.account is not None and (self.account.person or len(self.account.agents) == 1):
@@ -104,12 +100,11 @@ class Pusher:
             return self._coder(named[-1])
         if self.account is None:
             return Actor(NOBODY)
-        raise Refused(
-            Refusal(
-                "identity",
-                f"the account '{printable(self.name)}' stands for several agents: which one pushes?",
-                hints=("name it: git push -o agent=<name>", "or in the commits: Agent: <name>"),
-            )
+        raise refused(
+            "identity",
+            f"the account '{printable(self.name)}' acts for several agents: which one pushes?",
+            "name it: git push -o agent=<name>",
+            "or in the commits: Agent: <name>",
         )
 
     def _coder(self, agent: str) -> Actor:
@@ -121,7 +116,7 @@ def _agent(name: str) -> str:
     try:
         return check_agent(name)
     except UsageError as error:
-        raise Refused(Refusal("identity", f"push option agent: {error.message}", hints=error.hints)) from None
+        raise refused("identity", f"push option agent: {error.message}", *error.hints) from None
 
 
 def read_accounts(ctx: Context) -> dict[str, Account] | None:
@@ -175,13 +170,11 @@ def find_pusher(ctx: Context, environ: dict[str, str], option: str) -> Pusher:
         return Pusher(None, option)
     named = environ.get(variable(ctx), "")
     if not named:
-        raise Refused(
-            Refusal(
-                "identity",
-                f"the server cannot tell who pushes: {variable(ctx)} is not set",
-                hints=(f"the server's administrator says where the account stands: git config {SETTING} <variable>",),
-            )
+        raise refused(
+            "identity",
+            f"the server cannot tell who pushes: {variable(ctx)} is not set",
+            f"the server's administrator says where the account stands: git config {SETTING} <variable>",
         )
     if named not in accounts:
-        raise Refused(Refusal("identity", f"the account '{printable(named[:80])}' is not known to gitcoord here"))
+        raise refused("identity", f"the account '{printable(named[:80])}' is not known to gitcoord here")
     return Pusher(accounts[named], option)

@@ -136,7 +136,7 @@ def _line(path: str) -> str:
 
 
 def _workplace(repo: Repo, data: bytes) -> str:
-    """Where trial merges may go; '' where the push has no code, and nothing is written."""
+    """A directory for the objects of trial merges; '' if the push has no code."""
     if all(any(mark in line for mark in _PRIVATE) for line in data.split(b"\n") if line):
         return ""
     from gitcoord.git.files import make_directory

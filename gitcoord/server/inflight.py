@@ -1,10 +1,10 @@
-"""Pushes that are landing: what each reads on or writes, as long as its receive-pack lives.
+"""Registry of pushes that are landing: what each reads or writes, as long as its receive-pack lives.
 
 A check before the refs move says nothing about the moment in which they move. So every push takes a ticket before it reads
-the ledger. A push of code waits for pushes of the ledger with a lower ticket that touch what it reads on, and then reads;
-a push of the ledger waits for pushes of code with a lower ticket that rely on what it writes. Whoever came first has
-therefore landed, or failed, before the other one is judged or lands. Only lower tickets are waited for, so nobody waits in
-a circle. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
+the ledger. A push of code waits for pushes of the ledger with a lower ticket that write what it reads, and then reads;
+a push of the ledger waits for pushes of code with a lower ticket that read what it writes. The earlier push has
+therefore landed, or failed, before the later one is judged or lands. Only lower tickets are waited for, so no cycle of
+waiting pushes can form. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
 
 Files below `<scratch>/inflight`: `lock`, `next` (the next ticket), `<ticket>.<pid>` (a push), `refs.<pid>` (after a line
 about the process, the refs that must move in one transaction, for the reference-transaction hook), `locked.<pid>` (made by
@@ -41,14 +41,14 @@ _LIMIT = 1 << 24
 
 
 class Footprint(NamedTuple):
-    """What a push reads on (code) or writes (ledger). `everything` is what is not known yet, or too much to list."""
+    """Agents and paths that a push reads (code) or writes (ledger). `everything`: not known yet, or too many to list."""
 
     everything: bool = False
     agents: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
 
     def conflicts_with(self, other: Footprint) -> bool:
-        """Nothing conflicts_with nobody, not even everything: two pushes of code do not wait for each other, however large."""
+        """An empty footprint conflicts with none, not even `everything`: two pushes of code never wait for each other."""
         if NOTHING in (self, other):
             return False
         if self.everything or other.everything:
@@ -60,7 +60,7 @@ NOTHING, EVERYTHING = Footprint(), Footprint(True)
 
 
 def footprint(agents: Iterable[str], paths: Iterable[str]) -> Footprint:
-    """Paths meet whatever their case: too many meetings cost a little time, too few a stale write."""
+    """Paths are compared without case: a needless conflict costs a little time, a missed one a stale write."""
     keys = frozenset(fold(path, case=True) for path in paths)
     return EVERYTHING if len(keys) > _MANY else Footprint(False, frozenset(agents), keys)
 
@@ -133,7 +133,7 @@ class Inflight:
         self._write()
 
     def refine(self, *, reads: Footprint) -> None:
-        """What this push reads on is known now: less than was registered."""
+        """Replace the registered footprint by the real, smaller one."""
         assert self._entry is not None
         self._entry = self._entry._replace(reads=reads, mono=self._mono())
         self._write()

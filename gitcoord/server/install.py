@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.base.names import LEDGER, check_agent, printable
 from gitcoord.gates.hooks import install as hooks
 from gitcoord.gates.hooks.files import look, put
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
 
 def plan(ctx: Context, kit: Kit, account: str) -> Plan:
-    """What installing will do. Changes nothing."""
+    """The steps of an installation. Changes nothing."""
     if account and account not in VARIABLES:
         raise UsageError(
             f"'{printable(account[:80])}' is no variable in which a transport names the account",
@@ -61,18 +61,16 @@ def plan(ctx: Context, kit: Kit, account: str) -> Plan:
 def _directory(ctx: Context) -> str:
     common, directory = hooks._places(ctx)
     if directory != f"{common}/hooks":
-        raise Refused(
-            Refusal(
-                "managed",
-                f"the hooks of this repository lie elsewhere ({printable(directory)}): nothing was changed",
-                hints=("see docs/server.md for the place where that program looks for hooks of your own",),
-            )
+        raise refused(
+            "managed",
+            f"the hooks of this repository lie elsewhere ({printable(directory)}): nothing was changed",
+            "see docs/server.md for the place where that program looks for hooks of your own",
         )
     return directory
 
 
 def _place(event: str, directory: str) -> str:
-    """Where a program runs all that lies in `<event>.d` (Gitea, Forgejo), ours is one of them."""
+    """Our hook's file in `<event>.d`, if the host program runs all files there (Gitea, Forgejo); else ''."""
     return f"{directory}/{event}.d/gitcoord" if is_directory(f"{directory}/{event}.d") else ""
 
 
@@ -131,7 +129,7 @@ def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
 
 
 def status(ctx: Context, git_claim: str) -> dict[str, object]:
-    """What is in place, and what therefore does not hold."""
+    """The installed hooks and settings, and the guarantees that they leave open."""
     directory = _directory(ctx)
     rows: list[dict[str, object]] = []
     for event in EVENTS:

@@ -1,8 +1,8 @@
-"""What one push may ask of the server. Each limit is a setting, and each refusal names it."""
+"""Limits of one push. Each is a setting, and each refusal names it."""
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused
+from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.base.names import Oid, printable
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.startup.namedtuple import NamedTuple
@@ -32,10 +32,10 @@ class Limits(NamedTuple):
         assert isinstance(ctx.store, PlumbingStore)
         found, actual, size = ctx.store.headers([oid])[0]
         if found is None or actual != kind:
-            raise Refused(Refusal("object", f"{what} is {_a(actual)}, not a {kind}"))
+            raise refused("object", f"{what} is {_a(actual)}, not a {kind}")
         if size > (limit or self.size):
             hint = () if limit else ("the server's administrator may raise gitcoord.server.maxEventBytes",)
-            raise Refused(Refusal("limit", f"{what} has {size} bytes, more than {limit or self.size}", hints=hint))
+            raise refused("limit", f"{what} has {size} bytes, more than {limit or self.size}", *hint)
 
 
 def _a(kind: str) -> str:

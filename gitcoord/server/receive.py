@@ -1,4 +1,4 @@
-"""The server's gate: may this push land? The only gate that nobody can skip; whatever cannot be judged is refused.
+"""The server's gate, which no client can skip: decides whether a push may land, and refuses what it cannot judge.
 
 Namespaces first, then the ledger, then the refs that follow it, then code. A repository without a ledger lets everything
 through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing is written but notes below `gitcoord/`.
@@ -6,7 +6,7 @@ through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing 
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, TimedOut
+from gitcoord.base.errors import Refused, TimedOut, refused
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable, shell_word
 from gitcoord.git.files import write_file
 from gitcoord.git.symrefs import follow
@@ -80,12 +80,10 @@ class Parts:
                 self.aliases.setdefault(target, []).extend(names)
             same = found.setdefault(target, move._replace(ref=target))
             if same[1:] != move[1:]:
-                raise Refused(
-                    Refusal(
-                        "alias",
-                        f"{printable(move.ref[:200])} and another ref of this push are names of {printable(target[:200])}",
-                        hints=("push one of them",),
-                    )
+                raise refused(
+                    "alias",
+                    f"{printable(move.ref[:200])} and another ref of this push are names of {printable(target[:200])}",
+                    "push one of them",
                 )
         return list(found.values())
 
@@ -105,7 +103,7 @@ def _forbidden(ref: str) -> Refused:
         else "is in a namespace that is not for pushing"
     )
     hints = ("push branches by name, not with --mirror", f"the server's administrator may allow more: {ALLOW}")
-    return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=hints[: 1 + ("gitcoord" not in ref)]))
+    return refused("namespace", f"{printable(ref[:200])} {what}", *hints[: 1 + ("gitcoord" not in ref)])
 
 
 def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refused:
@@ -114,7 +112,7 @@ def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refus
         f"{printable(ours[:200])} is a symbolic ref here, of {printable(target[:200])}: the ledger's refs may not be"
     )
     hint = f"the server's administrator takes it away: git symbolic-ref --delete {shell_word(ours)}"
-    return Refused(Refusal("alias", message if ours == ref else f"{printable(ref[:200])}: {message}", hints=(hint,)))
+    return refused("alias", message if ours == ref else f"{printable(ref[:200])}: {message}", hint)
 
 
 def receive(
@@ -126,11 +124,7 @@ def receive(
     if not parts.private and (there is None or not parts.code):
         return []  # nothing to judge by, or nothing to judge: a client looks what this server accepts
     if there is None and parts.ledger is None:
-        raise Refused(
-            Refusal(
-                "ledger", "there is no ledger here to which claims could belong", hints=("git coord init --remote",)
-            )
-        )
+        raise refused("ledger", "there is no ledger here to which claims could belong", "git coord init --remote")
     pusher = find_pusher()
     limits = read_limits(ctx, beginning=there is None)
     sessions = Sessions(ctx, limits, parts.sessions)
@@ -191,7 +185,7 @@ def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
 
 
 def written_by(events: list[Event]) -> Footprint:
-    """Whose pushes of code, and of what, may be judged otherwise after these events than before."""
+    """The agents and paths whose code pushes these events may judge differently."""
     agents: set[str] = set()
     paths: set[str] = set()
     for event in events:

@@ -6,7 +6,7 @@ ledger that landed before it could be told (`server/inflight.py`).
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.errors import refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase
@@ -51,7 +51,7 @@ def _nobody() -> Actor:
 
 
 class CodePush(GateBase):
-    _runs_commands = False  # whoever may land a policy may not run commands here
+    _runs_commands = False  # the right to land a policy is no right to run commands here
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class CodePush(GateBase):
     # --- gathering
 
     def gather(self) -> Footprint:
-        """What the push would change, and so what it relies on."""
+        """Gather the changes of the push; return the agents and paths that its verdict reads."""
         self._gathered = [self._gather(move) for move in self._moves]
         steps = [step for found in self._gathered for step in found.steps]
         self._known = self._pusher.coder([step.agent for step in steps])
@@ -95,34 +95,33 @@ class CodePush(GateBase):
             names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))
             also = f" (pushed as {names}, a symbolic ref here)" if names else ""
             message = f"{move.ref}{also} is where everybody's work lands; deleting it would undo all of it"
-            raise Refused(Refusal("lineage", message))
+            raise refused("lineage", message)
         commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
         if not commit:
-            # Nothing to compare, but whoever was killed or halted moves nothing.
+            # There is nothing to compare, but a killed or halted agent may move nothing.
             return _Gathered(move, self._policy_commit(), [CommitChange(move.new, (), "", ())], [])
         old = move.old if move.old and self._is_commit(move.old) else ""
         deploys = self._deployed(move.ref) if self._tips() else []
         steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)
         if len(steps) > self._limits.commits:
-            raise Refused(
-                Refusal(
-                    "limit",
-                    f"the push brings {len(steps)} commits, more than {self._limits.commits}",
-                    hints=("push them in parts", "the server's administrator may raise gitcoord.server.maxCommits"),
-                )
+            raise refused(
+                "limit",
+                f"the push brings {len(steps)} commits, more than {self._limits.commits}",
+                "push them in parts",
+                "the server's administrator may raise gitcoord.server.maxCommits",
             )
         own = [step if self._pusher.may(step.agent) else step._replace(agent="") for step in steps]
         return _Gathered(move, (old if is_sync else "") or self._policy_commit(), own, deploys)
 
     def _standing(self, old: str, *, is_sync: bool) -> list[str]:
-        """The commits whose history was accepted before: for the sync branch its own, elsewhere that of all branches."""
+        """The commits whose history was accepted before: for trunk its own, elsewhere that of all branches."""
         if is_sync:
             return [old] if old else []
         heads = self._ctx.store.list_refs("refs/heads/")
         return [*([old] if old else []), *(oid for ref, oid in heads.items() if ref != "refs/heads/gitcoord")]
 
     def _deployed(self, ref: str) -> list[tuple[Target, str]]:
-        """What remotes are called is the clients' affair: a ref that something is deployed from counts here too."""
+        """Deploy targets that use this ref. Names of remotes are the clients' own, so only the ref is compared."""
         known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
         names = [ref, *self._aliases.get(ref, ())]
         return [(target, "") for target in known if any(self._deploys(target, name) for name in names)]

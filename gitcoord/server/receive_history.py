@@ -7,7 +7,7 @@ That everybody may be named in it is why it takes a person's account; where sign
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused
+from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.fsck import Replay
@@ -42,12 +42,10 @@ def floors(ctx: Context, head: Oid) -> list[Oid]:
 
 def require_person(pusher: Pusher, agent: str) -> None:
     if not pusher.actor(agent).person:
-        raise Refused(
-            Refusal(
-                "person",
-                "only a person's account may bring events back that the server has lost",
-                hints=("a person runs it, in this clone: git coord fsck --repair",),
-            )
+        raise refused(
+            "person",
+            "only a person's account may bring events back that the server has lost",
+            "a person runs it, in this clone: git coord fsck --repair",
         )
 
 
@@ -55,7 +53,7 @@ def require_above(ctx: Context, old: Oid, last: Pushed) -> None:
     """Also above an epoch that is replaced."""
     seq = Commit(ctx.store.read([old])[0], "the ledger's history").event.seq
     if last.event.seq <= seq:
-        raise Refused(Refusal("ledger", f"event {last.event.seq} does not leap above event {seq}, which is here"))
+        raise refused("ledger", f"event {last.event.seq} does not leap above event {seq}, which is here")
 
 
 def replay_below(ctx: Context, base: Oid) -> Replay:
@@ -72,12 +70,12 @@ def judge_history(outcome: Replay, tree: Oid | None, rows: list[Pushed], check: 
     for pushed in rows:
         changes = outcome.take(pushed.commit)
         if changes is None:
-            raise Refused(Refusal("ledger", f"event {pushed.event.seq} is not legal: {outcome.differences[-1]}"))
+            raise refused("ledger", f"event {pushed.event.seq} is not legal: {outcome.differences[-1]}")
         if pushed.event.kind == "repair":  # it makes the whole tree anew
             tree, changes = None, {key: record for key, record in outcome.state.files.items() if record is not None}
         tree = check(tree, pushed, changes)
     if outcome.differences:
-        raise Refused(Refusal("ledger", outcome.differences[0]))
+        raise refused("ledger", outcome.differences[0])
 
 
 def require_signatures(ctx: Context, rows: list[Pushed]) -> None:

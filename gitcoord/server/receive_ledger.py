@@ -7,7 +7,7 @@ So blobs and trees need not be read: they are the ones that the server would hav
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, encode_file
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError, refused
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
@@ -53,7 +53,7 @@ class Pushed:
 
 
 class LedgerPush:
-    """What a push does to the ledger, as far as it was found legal."""
+    """The changes that a push makes to the ledger, as far as they were found legal."""
 
     def __init__(
         self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], landing: list[Oid]
@@ -76,13 +76,13 @@ class LedgerPush:
         """The events of the push, oldest first; asks nothing of the ledger that is there."""
         move = self._move
         if not move.new:
-            raise _refused("ledger", f"{LEDGER} may not be deleted", "look at it: git coord log")
+            raise refused("ledger", f"{LEDGER} may not be deleted", "look at it: git coord log")
         found: list[Pushed] = []
         oid = move.new
         bases, most = self._bases(), limits.events
         while oid not in bases:
             if len(found) >= most:
-                raise _refused(
+                raise refused(
                     "limit",
                     f"the push brings more than {limits.events} events, or does not build on the ledger that is here",
                     "fetch and try again",
@@ -93,18 +93,16 @@ class LedgerPush:
                 most = read_limits(self._ctx, beginning=True).events
             parents = found[-1].commit.parents
             if len(parents) > 1:
-                raise _refused("ledger", f"{oid[:12]} is a merge: the ledger has none")
+                raise refused("ledger", f"{oid[:12]} is a merge: the ledger has none")
             if not parents:
                 if move.old:
-                    raise _refused(
-                        "ledger", "the push does not build on the ledger that is here", "fetch and try again"
-                    )
+                    raise refused("ledger", "the push does not build on the ledger that is here", "fetch and try again")
                 break
             oid = parents[0]
         self._base = oid if move.old else ""
         self.pushed = found[::-1]
         if self._base != move.old and not (self.pushed and self.pushed[-1].event.kind == "epoch"):
-            raise _refused("ledger", "the push does not build on the ledger that is here", "fetch and try again")
+            raise refused("ledger", "the push does not build on the ledger that is here", "fetch and try again")
         return [pushed.event for pushed in self.pushed]
 
     def _bases(self) -> list[Oid]:
@@ -130,9 +128,7 @@ class LedgerPush:
             assert found is not None
             return Pushed(found)
         except Malformed as error:
-            raise Refused(
-                Refusal("ledger", f"{oid[:12]} is no event of the ledger: {error.message}", hints=error.hints)
-            ) from None
+            raise refused("ledger", f"{oid[:12]} is no event of the ledger: {error.message}", *error.hints) from None
 
     # --- judging
 
@@ -148,7 +144,7 @@ class LedgerPush:
             return
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
-            raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
+            raise refused("race", "the ledger moved meanwhile", "fetch and try again")
         if format_record(snapshot.state).minor > FORMAT_MINOR:
             raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
         self._follow(snapshot)
@@ -163,15 +159,15 @@ class LedgerPush:
         try:
             check_word(event.nonce, "nonce")
         except UsageError as error:
-            raise _refused("ledger", f"event {event.seq}: {error.message}") from None
+            raise refused("ledger", f"event {event.seq}: {error.message}") from None
         if pushed.payload != commit_bytes(event, pushed.commit.tree, parents[0] if parents else None):
-            raise _refused("ledger", f"event {event.seq} is not written as gitcoord writes it")
+            raise refused("ledger", f"event {event.seq} is not written as gitcoord writes it")
 
     def _require_author(self, pushed: Pushed) -> None:
         event = pushed.event
         self._pusher.require(event.agent, f"event {event.seq} is by '{event.agent}'")
         if abs(event.at - self._ctx.host.wall()) > _DAY:
-            raise _refused(
+            raise refused(
                 "clock", f"event {event.seq} is dated more than a day off the server's clock", "set the clock"
             )
         if signing_on(self._ctx):
@@ -181,7 +177,7 @@ class LedgerPush:
         """The first push of a ledger may bring a whole history. Events of agents for whom this account may not act are brought by a
         person only, who answers for them: the last command is its own.
 
-        Whoever sets up may have no agent's name yet: the first event grants nobody anything.
+        The first event grants nothing, so its author may have no agent's name yet.
         """
         last = self.pushed[-1]
         for pushed in self.pushed[-1 - last.event.part :]:
@@ -197,7 +193,7 @@ class LedgerPush:
         self._take_history(Replay(), None)
 
     def _restore_history(self) -> None:
-        """The server has lost events. Whoever brings them back answers for them with an epoch of its own on top."""
+        """The server has lost events. The person who brings them back vouches for them with an epoch on top."""
         from gitcoord.server.receive_history import replay_below, require_above, require_person, require_signatures
 
         last = self.pushed[-1]
@@ -205,7 +201,7 @@ class LedgerPush:
         require_person(self._pusher, last.event.agent)
         require_signatures(self._ctx, self.pushed[:-1])
         if self._ctx.store.target(LEDGER) != self._move.old:
-            raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
+            raise refused("race", "the ledger moved meanwhile", "fetch and try again")
         require_above(self._ctx, self._move.old, last)
         outcome = replay_below(self._ctx, self._base)
         before = dict.fromkeys(outcome.grants)
@@ -238,7 +234,7 @@ class LedgerPush:
                 for pushed in mine:
                     tree = self._advance(editor, tree, pushed)
             except Illegal as error:
-                raise _refused("ledger", error.message) from None
+                raise refused("ledger", error.message) from None
             assert self._state.seq == after.seq
 
     def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
@@ -254,7 +250,7 @@ class LedgerPush:
         agent, beats = group[0].agent, world.snapshot.heartbeats
         actor = self._pusher.actor(agent)
         if kind_of(group[0].kind).personal and not actor.person:
-            raise _refused("person", f"only a person's account may push '{group[0].kind}' events")
+            raise refused("person", f"only a person's account may push '{group[0].kind}' events")
         self._require_commits(group)
         answer = retrace(self._state, group, actor, world)
         if isinstance(answer, Refusal):
@@ -276,7 +272,7 @@ class LedgerPush:
     # --- commits that events speak of
 
     def _require_commits(self, group: list[Event]) -> None:
-        """What an event says of commits counts only if others can fetch them."""
+        """Commits that an event names must be ones that others can fetch."""
         named = {commit for event in group for commit in kind_of(event.kind).commits(event)}
         if not named:
             return
@@ -285,7 +281,7 @@ class LedgerPush:
         lacking = rev_list(self._ctx.repo.env, *sorted(named), *reached, most=1) if sound else None
         if lacking is None or lacking.code or lacking.out:
             what = ", ".join(printable(oid[:12]) for oid in sorted(named))
-            raise _refused(
+            raise refused(
                 "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
             )
 
@@ -305,11 +301,7 @@ class LedgerPush:
         }
         new = editor.edit(tree, blobs) or self._oid_of("tree", b"")
         if new != pushed.commit.tree:
-            raise _refused(
+            raise refused(
                 "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"
             )
         return new
-
-
-def _refused(code: str, message: str, *hints: str) -> Refused:
-    return Refused(Refusal(code, message, hints=hints))

@@ -1,9 +1,9 @@
-"""Claim refs and session refs of a push: they must be what the ledger says after it, and nobody beats for another."""
+"""Claim refs and session refs of a push: they must follow from the ledger after it, and an agent sends only its own heartbeats."""
 
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.errors import CouldNotJudge, UsageError, refused
 from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
 from gitcoord.claims.model import Claim
 from gitcoord.git.commands.objects import is_ancestor
@@ -37,11 +37,11 @@ def judge_claims(
     for move in moves:
         if move.ref in wanted:
             if (move.new or None) != wanted[move.ref]:
-                raise _refused("claims", f"{_ref(move.ref)} is not left where the ledger says", "fetch and try again")
+                raise refused("claims", f"{_ref(move.ref)} is not left where the ledger says", "fetch and try again")
         elif move.new:
             _require_grant(ctx, limits, move, head, claim)
         elif claim(move.ref.removeprefix("refs/")) is not None:
-            raise _refused(
+            raise refused(
                 "claims",
                 f"{_ref(move.ref)} stands for a claim that is held: only the ledger ends it",
                 "give it back: git claim release <path>",
@@ -49,15 +49,15 @@ def judge_claims(
     lacking = [ref for ref in wanted if ref not in moved]
     for ref, oid in zip(lacking, ctx.store.resolve(lacking)):
         if oid != wanted[ref]:
-            raise _refused("claims", f"the push moves the ledger without {_ref(ref)}, which must follow it")
+            raise refused("claims", f"the push moves the ledger without {_ref(ref)}, which must follow it")
 
 
 def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, claim: Lookup) -> None:
-    """A ref that is mended must name the very event that granted the claim."""
+    """A restored claim ref must name the event that granted the claim."""
     file = move.ref.removeprefix("refs/")
     record = claim(file)
     if record is None:
-        raise _refused("claims", f"{_ref(move.ref)} stands for no claim in the ledger", "ask for it: git claim <path>")
+        raise refused("claims", f"{_ref(move.ref)} stands for no claim in the ledger", "ask for it: git claim <path>")
     limits.check_size(ctx, move.new, "commit", _ref(move.ref))
     try:
         event = Commit(ctx.store.read([move.new])[0], move.ref).event
@@ -65,7 +65,7 @@ def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, cla
         event = None
     token = Claim.from_record(record, file).token
     if event is None or event.seq != token or not is_ancestor(ctx.repo.env, move.new, head):
-        raise _refused("claims", f"{_ref(move.ref)} does not name the event that granted this claim")
+        raise refused("claims", f"{_ref(move.ref)} does not name the event that granted this claim")
 
 
 def _ref(ref: str) -> str:
@@ -87,7 +87,7 @@ class Sessions:
         for move in moves:
             agent = _agent_of(move.ref)
             if not move.new:
-                raise _refused("sessions", f"{_ref(move.ref)} may not be deleted: it tells that an agent is alive")
+                raise refused("sessions", f"{_ref(move.ref)} may not be deleted: it tells that an agent is alive")
             limits.check_size(ctx, move.new, "blob", _ref(move.ref), BEAT_BYTES)
             self.beats[agent] = self._read(move.new, agent)
             self.oids[agent], self._old[agent] = move.new, move.old
@@ -98,22 +98,22 @@ class Sessions:
             assert found is not None
             beat = decode_heartbeat(oid, found.data)
         except Malformed as error:
-            raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat: {error.message}") from None
+            raise refused("sessions", f"{session_ref(agent)} would hold no heartbeat: {error.message}") from None
         if beat.agent != agent or encode_heartbeat(beat) != found.data:
-            raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat of '{agent}'")
+            raise refused("sessions", f"{session_ref(agent)} would hold no heartbeat of '{agent}'")
         return beat
 
     def begin(self, agent_of: Lookup) -> None:
         """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
         for agent in self.beats:
             if agent_of(agent_file(agent)) is None:
-                raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
+                raise refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
 
     def judge(self, pusher: Pusher, demanded: dict[str, Heartbeat], agent_of: Lookup) -> None:
         """Own heartbeats, and what the push's events demand of others' (`demanded`); nothing else, and all of that."""
         for agent, due in demanded.items():
             if agent not in self.beats:
-                raise _refused("sessions", f"the push must also replace {session_ref(agent)}, which it judged")
+                raise refused("sessions", f"the push must also replace {session_ref(agent)}, which it judged")
             self._require_due(agent, due)
         for agent, beat in self.beats.items():
             if agent not in demanded:
@@ -129,32 +129,28 @@ class Sessions:
         else:
             same = self.oids[agent] == ObjectHasher(self._ctx.store.oid_length).write("blob", encode_heartbeat(due))
         if not same:
-            raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
+            raise refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 
     def _require_living(self, agent: str, beat: Heartbeat, record: Agent | None) -> None:
         if record is None or record.state != OPEN or record.session != beat.session:
             dead = record is not None and record.state == KILLED
             why = "was killed: nothing of it gets through" if dead else f"has no open session {beat.session}"
-            raise _refused("sessions", f"'{agent}' {why}", "start anew: git coord start")
+            raise refused("sessions", f"'{agent}' {why}", "start anew: git coord start")
         host = self._ctx.host
         ahead = beat.boot == host.boot and beat.mono > host.mono() + SLOT_MS
         if beat.judged or beat.killed or not 1 <= beat.slot <= SLOT_MS or ahead:
-            raise _refused("sessions", f"{session_ref(agent)} would hold a heartbeat that no client makes")
+            raise refused("sessions", f"{session_ref(agent)} would hold a heartbeat that no client makes")
         old = self._ctx.store.read([self._old[agent]])[0] if self._old[agent] else None
         try:
             before = decode_heartbeat(old.oid, old.data) if old is not None and old.kind == "blob" else None
         except Malformed:
             before = None
         if before is not None and before.killed and before.session >= beat.session:
-            raise _refused("killed", f"session {beat.session} of '{agent}' was killed")
+            raise refused("killed", f"session {beat.session} of '{agent}' was killed")
 
 
 def _agent_of(ref: str) -> str:
     try:
         return check_agent(ref.removeprefix(SESSIONS))
     except UsageError as error:
-        raise _refused("sessions", f"{_ref(ref)}: {error.message}") from None
-
-
-def _refused(code: str, message: str, *hints: str) -> Refused:
-    return Refused(Refusal(code, message, hints=hints))
+        raise refused("sessions", f"{_ref(ref)}: {error.message}") from None

@@ -35,7 +35,7 @@ _MOST_HEADS = 8
 
 
 class ClientFacts(NamedTuple):
-    """What a chain of events says of its client's own work tree."""
+    """Facts about the client's own work tree that a chain of events states."""
 
     kept: frozenset[str] = frozenset()  # paths that were not committed
     entries: dict[str, Record] = {}
@@ -128,7 +128,7 @@ class Retraced(World):
         return start if start in ("", base) or super().within(work, [start]) else work
 
     def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
-        """What git says changed. A client may leave out what another release has on record already."""
+        """The changes that git finds. A client may leave out those that another release has on record already."""
         found, state = super().changed(base, commit, paths), self._state
         assert state is not None
         state.prefetch(("leaves", lineage_dir(state, row[0])) for files in found.values() for row in files)

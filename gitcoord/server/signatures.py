@@ -6,7 +6,7 @@ counts, whatever date the commit gives: a key is revoked by taking it off the li
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused
+from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.base.names import printable
 from gitcoord.git.files import exists, remove_file, write_file
 from gitcoord.git.process import run
@@ -48,12 +48,10 @@ def signing_on(ctx: Context) -> bool:
 def require_signature(ctx: Context, payload: bytes, signature: bytes, agent: str, seq: int) -> None:
     """Refused unless a key that is listed for this agent signed these bytes."""
     if not signature or not agent:
-        raise Refused(
-            Refusal(
-                "signature",
-                f"event {seq} of '{agent}' is not signed, and this server takes signed events only",
-                hints=("sign them: git config gitcoord.signing ssh",),
-            )
+        raise refused(
+            "signature",
+            f"event {seq} of '{agent}' is not signed, and this server takes signed events only",
+            "sign them: git config gitcoord.signing ssh",
         )
     signers = f"{ctx.repo.scratch}/{SIGNERS}"
     if not exists(signers):
@@ -68,10 +66,8 @@ def require_signature(ctx: Context, payload: bytes, signature: bytes, agent: str
     finally:
         remove_file(file)
     if code:
-        raise Refused(
-            Refusal(
-                "signature",
-                f"event {seq} is not signed by a key that the server knows as that of '{agent}'",
-                hints=("the server's administrator looks after keys: git coord server key list <repository>",),
-            )
+        raise refused(
+            "signature",
+            f"event {seq} is not signed by a key that the server knows as that of '{agent}'",
+            "the server's administrator looks after keys: git coord server key list <repository>",
         )

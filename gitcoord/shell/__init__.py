@@ -1,1 +1,1 @@
-"""What shell commands do to files: pure, from a syntax tree that `shell/parse.py` makes out of a command's text."""
+"""Effects of shell commands on files, from a syntax tree that `parse.py` makes of the command's text."""

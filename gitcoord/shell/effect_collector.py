@@ -95,14 +95,6 @@ class EffectCollector:
         return tuple(more)
 
     def unknown_here(self, word: str, detail: str) -> None:
-        """Unknown files at or below the current directory change."""
+        """Something at or below where the shell stands is changed."""
         for path in self.state.cwds or ("",):
             self.unknown(word, detail, path)
-
-    def unknown_below(self, places: list[Arg], word: str, detail: str) -> None:
-        """Unknown files at or below these directories change; without any, below the current directory."""
-        for place in places:
-            for path in self.resolve(place) or place.below or ("",):
-                self.unknown(word, detail, path)
-        if not places:
-            self.unknown_here(word, detail)

@@ -1,4 +1,4 @@
-"""What a shell command would do to a file, as far as its text shows."""
+"""One effect of a shell command on a file, as far as its text shows."""
 
 from __future__ import annotations
 

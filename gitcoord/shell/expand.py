@@ -61,7 +61,7 @@ def expand_all(run: Run, words: tuple[Word, ...]) -> list[list[Arg]]:
 
 
 def value(run: Run, word: Word | None) -> Value:
-    """What a variable holds after `x=word`: no splitting and no patterns."""
+    """The value of a variable after `x=word`: no splitting and no patterns."""
     if word is None:
         return Value((("",),))
     found = []
@@ -205,7 +205,7 @@ def _args(run: Run, fields: list[list[_Chunk]], raw: str) -> list[Arg]:
 
 
 def _names(run: Run, chunks: list[_Chunk], raw: str) -> list[Arg]:
-    """Where there is a pattern, the files that it means; else the text."""
+    """The files that match if the text is a pattern; otherwise the text."""
     pattern = "".join(glob.escape(chunk.text) if chunk.quoted else chunk.text for chunk in chunks)
     plain = "".join(chunk.text for chunk in chunks)
     if all(chunk.quoted for chunk in chunks) or not glob.is_pattern(pattern):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitcoord.shell.syntax import Assign, Node, Redirect
 
     class FileSystem(Protocol):
-        """What the file system says. Bounded: None and False where it would take long."""
+        """Questions to the file system. Bounded: None and False where an answer would take long."""
 
         def listing(self, path: str) -> tuple[str, ...] | None: ...
         def is_dir(self, path: str) -> bool: ...
@@ -87,7 +87,7 @@ class Run(EffectCollector):
         return path in self.made or self.fs.is_dir(path)
 
     def listing(self, path: str) -> tuple[str, ...] | None:
-        """What lies in a directory, with what this command put there."""
+        """The names in a directory, with those that this command makes."""
         names = self.fs.listing(path)
         base = join("/", path) + "/"
         made = [effect.path[len(base) :].partition("/")[0] for effect in self.effects if effect.path.startswith(base)]
@@ -158,13 +158,8 @@ class Run(EffectCollector):
         self.script(text, text)
         self.state = outer
 
-    def unknown_in_worktree(self, word: str, detail: str) -> None:
-        """Some files of the whole work tree change; the command does not tell which."""
-        for cwd in self.state.cwds or ("",):
-            self.unknown(word, detail, (self.fs.top(cwd) or cwd) if cwd else "")
-
     def finish(self) -> None:
-        """What was left for the end runs where the shell stands then."""
+        """Run the traps, in the directory that the shell has at its end."""
         for text, word in self.last[:MAX_LOOP]:
             self.script(text, word)
 

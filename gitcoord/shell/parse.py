@@ -1,4 +1,4 @@
-"""What a shell command would do to files: its text is parsed by tree-sitter, `core/shell` knows what commands mean.
+"""Finds the effects of a shell command on files: tree-sitter parses its text, `interpreter.py` follows it.
 
 A command of plain words needs no parser. `parse` answers with the plain syntax tree of `shell/syntax.py`, so nothing
 else knows tree-sitter.
@@ -28,10 +28,10 @@ _RESERVED = frozenset((
 
 
 def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
-    """What the command writes, deletes, reads and gets around, in the order it is met; nothing for a harmless one.
+    """The command's effects in the order they are met; none for a harmless one.
 
     What cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found. Raises nothing but the
-    TimedOut of whoever set a deadline: that the time is up says nothing about the command.
+    TimedOut of the caller's deadline, which says nothing about the command.
     """
     run = Run(parse, FileSystem(), home)
     run.state = State((cwd,) if cwd.startswith("/") else (), {"HOME": value_of(home)} if home else {})
@@ -84,7 +84,7 @@ def plain(command: str) -> Node | None:
         return Node(LIST)
     if words[0] in _RESERVED:
         return None
-    made = Node(COMMAND, " ".join(words), tuple(plain_word(word) for word in words))
+    made = Node(COMMAND, command.strip(" "), tuple(plain_word(word) for word in words))
     return Node(LIST, nodes=(made,))
 
 

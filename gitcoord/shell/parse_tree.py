@@ -85,7 +85,7 @@ class TreeReader(WordReader):
         return made
 
     def other(self, node: Tree) -> Node:
-        """What is no statement by itself. Commands inside its words are run all the same."""
+        """A node that is no statement by itself. Commands inside its words run too."""
         if node.type in ("ERROR", "do_group", "program"):
             return self.sequence(node.children)
         return Node(TEST, self.raw(node), (self.word(node),))
@@ -234,7 +234,7 @@ class TreeReader(WordReader):
         return self.continued(_attached(made, tuple(redirects), tuple(words)), after)
 
     def continued(self, made: Node, after: list[Tree]) -> Node:
-        """What stands behind a here-document's start in the same line: a pipe, then && and ||."""
+        """The rest of the line behind a here-document's start: a pipe, then && and ||."""
         op = ""
         for child in after:
             if child.type == "pipeline" and child.children[0].type in ("|", "|&"):

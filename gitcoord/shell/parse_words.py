@@ -1,4 +1,4 @@
-"""Words cut out of a command's text, with the commands inside them; the half of `bashtree.py` that knows no statements."""
+"""Reads words and assignments from tree-sitter's tree; `parse_tree.py` reads the statements."""
 
 from __future__ import annotations
 

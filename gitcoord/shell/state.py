@@ -1,4 +1,4 @@
-"""What a shell knows while its command is followed: where it stands, variables, functions. Several answers may be possible.
+"""The state of a shell while its command is followed: directory, variables, functions, each with all possible values.
 
 A command is followed along every path that it may take. Where paths meet again, what differs becomes several possible
 values; too many of them become one that is not known.
@@ -18,7 +18,7 @@ MAX_CHOICES = 16
 
 
 class Value(NamedTuple):
-    """What a variable may hold; each choice is a tuple of elements, of which all but arrays have one."""
+    """The possible values of a variable; each choice is a tuple of elements, one except for arrays."""
 
     choices: tuple[tuple[str, ...], ...] = ()  # none: not known
     below: tuple[str, ...] = ()  # where not known: names of files at or below these directories; none: anything at all
@@ -52,7 +52,7 @@ class State:
         self.old: tuple[str, ...] = ()  # where it stood before (`cd -`)
         self.stack: list[tuple[str, ...]] = []
         self.errexit = False  # set -e
-        self.unless_cd_failed: tuple[str, ...] = ()  # where it still stands if a cd of this statement failed
+        self.unless_cd_failed: tuple[str, ...] = ()  # the directories if a cd of this statement failed
 
     def copy(self) -> State:
         made = State(self.cwds, dict(self.variables))
@@ -66,7 +66,7 @@ class State:
         return made
 
     def merge(self, others: Iterable[State]) -> None:
-        """Where several paths meet."""
+        """Merge the states of several paths."""
         states = [*others]
         self.cwds = _all_of([state.cwds for state in states])
         names = {name for state in states for name in state.variables}
@@ -80,7 +80,7 @@ class State:
         self.unless_cd_failed = tuple(dict.fromkeys(place for state in states for place in state.unless_cd_failed))
 
     def keep_old_cwds(self) -> None:
-        """A cd that may have failed: the shell may stand where it stood. With `set -e` it would have ended."""
+        """A cd may have failed, so the old directory is possible too. With `set -e` the shell would have ended."""
         if self.unless_cd_failed and self.cwds and not self.errexit:
             self.cwds = tuple(dict.fromkeys((*self.cwds, *self.unless_cd_failed)))
 
@@ -88,7 +88,7 @@ class State:
         return self.cwds == other.cwds and self.variables == other.variables
 
     def forget(self, other: State) -> None:
-        """What another state has otherwise is not known."""
+        """Values that differ from another state become unknown."""
         if self.cwds != other.cwds:
             self.cwds = ()
         for name in {*self.variables, *other.variables}:

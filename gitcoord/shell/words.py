@@ -203,7 +203,7 @@ class _Lexer:
 
 
 def _expansion(inside: str) -> Part | None:
-    """What stands between `${` and `}`; None: not understood."""
+    """Parse the text between `${` and `}`; None if it is not understood."""
     if inside[:1] == "#" and len(inside) > 1:
         return Part(DIGITS)
     if inside in _NUMBERS:

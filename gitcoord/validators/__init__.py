@@ -1,8 +1,8 @@
 """Validators: checks that a project turns on in its policy, each with a rollout stage as every rule has.
 
-Each shipped one is a file of pure functions here; `gates/validation.py` gathers what they look at. The project's own are
-commands. A `[validator "name"]` section turns one on, and a name may stand twice: once in the policy, once in the private
-overlay, which adds and never replaces.
+Each shipped validator is a file of pure functions here; `gates/validation.py` collects their input. The project's own validators
+are commands. A `[validator "name"]` section turns one on. The private overlay may have a section of the same name, which adds a
+second validator and replaces nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What a validator says. UNKNOWN: it could not judge, which counts as a no.
+# Outcomes. UNKNOWN: it could not judge, which stops as BLOCK does.
 PASS, WARN, BLOCK, UNKNOWN = "pass", "warn", "block", "unknown"
 
-# When one may speak.
+# When a validator runs.
 WRITE, READ, COMMIT, PUSH, DEPLOY, STOP = "write", "read", "commit", "push", "deploy", "stop"
 MOMENTS = (WRITE, READ, COMMIT, PUSH, DEPLOY, STOP)
 
-# The settings of each shipped one; `enabled` turns one on that needs no other.
+# The settings of each shipped validator; `enabled` turns on one that needs no other setting.
 _ALWAYS = ("enabled", "secret")
 SHIPPED = {
     "attribution": (),
@@ -36,16 +36,16 @@ SHIPPED = {
     "budget": ("calls", "bytes", "time", "tokens"),
 }
 OWN = ("command", "on", "timeout", "path")
-PRIVATE = "private"  # what a secret rule of the overlay is called
+PRIVATE = "private"  # the name that secret rules of the overlay are shown under
 _HIDDEN = "a private rule of this machine says no"
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _SECONDS = 30
 
 
 class Result(NamedTuple):
-    """What a validator says, after its rollout stage: only BLOCK and UNKNOWN stop anything.
+    """The result of a validator at its rollout stage: only BLOCK and UNKNOWN stop anything.
 
-    What is being rolled out: at `warn` nothing is more than WARN, at `monitor` it is PASS with a message for the record.
+    At stage `warn` the outcome is at most WARN; at `monitor` it is PASS, with a message to record.
     """
 
     validator: str
@@ -54,7 +54,7 @@ class Result(NamedTuple):
     hints: tuple[str, ...] = ()
     stage: str = "enforce"
     path: str = ""
-    why: str = ""  # what the rule stands for
+    why: str = ""  # the purpose of the rule
 
     @property
     def stops(self) -> bool:
@@ -62,13 +62,13 @@ class Result(NamedTuple):
 
 
 class Validator(NamedTuple):
-    """One that is turned on."""
+    """A validator that is turned on."""
 
     name: str
     settings: tuple[tuple[str, str], ...]
     stage: str = "enforce"
     why: str = ""
-    private: bool = False  # of the overlay
+    private: bool = False  # from the overlay
     secret: bool = False
 
     def every(self, key: str) -> list[str]:
@@ -98,7 +98,7 @@ class Validator(NamedTuple):
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """When the project's own one is asked, or one of those that look at changes."""
+        """When a validator of changes, or one of the project's own, runs."""
         words = ",".join(self.every("on")).replace(",", " ").split() or [PUSH]
         for word in words:
             if word not in MOMENTS:
@@ -110,7 +110,7 @@ class Validator(NamedTuple):
         return self.duration("timeout", _SECONDS)
 
     def said(self, outcome: str, message: str, hints: tuple[str, ...] = (), path: str = "") -> Result:
-        """Its answer as it counts. A secret one says that it is there, and where, and no more."""
+        """The result at this validator's stage. A secret validator shows neither its name nor its message."""
         if self.secret:
             name, message, hints, why = PRIVATE, _HIDDEN, (), "rules of this machine that are not published"
         else:
@@ -127,12 +127,12 @@ def _invalid(name: str, key: str, value: str, wanted: str, *, private: bool = Fa
     where = "the private overlay" if private else CONFIG
     return CouldNotJudge(
         f"{where}: validator.{printable(name)}.{key} is {quote(value[:40])}, not {wanted}",
-        hints=("mend the file" if private else "mend the file and commit it",),
+        hints=("correct the file" if private else "correct the file and commit it",),
     )
 
 
 def sections(pairs: Iterable[tuple[str, str]], *, private: bool = False) -> list[Validator]:
-    """The `[validator "name"]` sections that turn one on, in their order. What makes no sense is never guessed at."""
+    """The validators that `[validator "name"]` sections turn on, in their order. Raises CouldNotJudge for invalid values."""
     found: dict[str, list[tuple[str, str]]] = {}
     for key, value in pairs:
         section, _, rest = key.partition(".")
@@ -150,7 +150,7 @@ def sections(pairs: Iterable[tuple[str, str]], *, private: bool = False) -> list
 
 
 def _require_valid(validator: Validator) -> None:
-    """CouldNotJudge for a name that nobody knows, and for values that mean nothing: before anything relies on it."""
+    """Raise CouldNotJudge for an unknown name and for invalid values."""
     name = validator.name
     if name not in SHIPPED:
         if not validator.get("command"):
@@ -164,5 +164,5 @@ def _require_valid(validator: Validator) -> None:
 
 
 def known_setting(name: str, setting: str) -> bool:
-    """For `policy check`."""
+    """Whether a validator has this setting."""
     return setting in (*_ALWAYS, *SHIPPED.get(name, OWN))

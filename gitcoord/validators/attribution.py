@@ -1,4 +1,4 @@
-"""attribution: a commit of an agent says whose it is. Asked by `gates/judge.py`, which sees every commit anyway."""
+"""attribution: a commit of an agent names it. `gates/judge.py` calls it, since it sees every commit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def lacks_agent(step: CommitChange, actor: Actor) -> tuple[str, str] | None:
-    """(what is wrong, what helps) of a commit that names no agent. People need no trailer; the index is no commit yet."""
+    """(message, hint) for a commit without an `Agent:` trailer. People need none, and the index is no commit yet."""
     if not step.oid or step.agent or actor.person:
         return None
     return (

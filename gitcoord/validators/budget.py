@@ -1,4 +1,4 @@
-"""budget: an agent's session has so many tool calls, bytes, seconds and tokens, as far as its tool tells them."""
+"""budget: limits on the tool calls, bytes, seconds and tokens of a session, as far as the tool reports them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from gitcoord.validators.tally import Tally
     from gitcoord.validators.tool_event import ToolEvent
 
-_SOON = 80  # percent from which on it is said
+_SOON = 80  # percent from which on it warns
 _LAST = ("git add ", "git commit", "git status", "git diff", "git push", "git handoff", "git claim", "git coord")
 _HINTS = ("bring it to an end: commit, release, hand over (git handoff new), git coord stop",)
 
 
 def judge(validator: Validator, tally: Tally, event: ToolEvent, now: int) -> list[Result]:
-    """Before the deed. Whoever has spent all of it may still commit, release and hand over."""
+    """Judge a tool call before it runs. When the budget is used up, commits, releases and handoffs are still allowed."""
     limits = (
         ("calls", tally.calls, validator.number("calls"), "tool calls"),
         ("bytes", tally.bytes, validator.number("bytes"), "bytes"),
@@ -37,6 +37,6 @@ def judge(validator: Validator, tally: Tally, event: ToolEvent, now: int) -> lis
 
 
 def is_last_word(event: ToolEvent) -> bool:
-    """One plain command that brings work to its end."""
+    """Whether this is one plain command that finishes work."""
     command = event.command.strip()
     return command.startswith(_LAST) and not any(mark in command for mark in (";", "&", "|", "`", "$("))

@@ -1,4 +1,4 @@
-"""changelog: what users notice has a line in the changelog."""
+"""changelog: a change that users notice adds a line to the changelog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def file_of(validator: Validator) -> str:
 
 
 def has_new_line(old: bytes, new: bytes) -> bool:
-    """Is there a line that says something and was not there, or not as often? Moving lines around adds none."""
+    """Whether a line with words was added. Moving lines adds none."""
     before: dict[bytes, int] = {}
     for line in old.split(b"\n"):
         before[line.strip()] = before.get(line.strip(), 0) + 1
@@ -35,18 +35,16 @@ def has_new_line(old: bytes, new: bytes) -> bool:
 
 
 def judge(validator: Validator, concerned: Iterable[str], old: bytes, new: bytes) -> Result | None:
-    """`concerned`: the changed paths that the section names; the changelog's bytes before and after."""
+    """`concerned`: the changed paths that the section names; `old`, `new`: the changelog's content."""
     file = file_of(validator)
     paths = sorted(path for path in concerned if path != file)
     if not paths or has_new_line(old, new):
         return None
-    return validator.said(
-        BLOCK, f"{named(paths)} changed, and {printable(file)} has no new line",
-        (f"say what users notice, in {shell_word(file)}",),
-    )  # fmt: skip
+    message = f"{named(paths)} changed, and {printable(file)} has no new line"
+    return validator.said(BLOCK, message, (f"say what users notice, in {shell_word(file)}",))
 
 
 def named(paths: list[str]) -> str:
-    """A few of them, for a message."""
+    """The first few paths, for a message."""
     shown = ", ".join(map(printable, paths[:_SHOWN]))
     return shown + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")

@@ -1,4 +1,4 @@
-"""decision: a change of what was decided comes with a decision record."""
+"""decision: a change of certain paths comes with a decision record."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ RECORDS = "docs/adr"
 
 
 def judge(validator: Validator, concerned: Iterable[str], left: Iterable[str]) -> Result | None:
-    """`concerned`: the changed paths that the section names; `left`: all changed paths that are there afterwards."""
+    """`concerned`: the changed paths that the section names; `left`: all changed paths that exist afterwards."""
     places = [place.rstrip("/") for place in validator.every("records") or [RECORDS]]
     paths = sorted(path for path in concerned if not _below(path, places))
     if not paths or any(_below(path, places) for path in left):
         return None
     where = printable(" or ".join(places))
-    return validator.said(
-        BLOCK, f"{named(paths)} changed, and no record below {where} came with it",
-        (f"write down what was decided and why, below {where}",),
-    )  # fmt: skip
+    message = f"{named(paths)} changed, and no record below {where} came with it"
+    return validator.said(BLOCK, message, (f"write down what was decided and why, below {where}",))
 
 
 def _below(path: str, places: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""handoff: whoever ends its work leaves nothing half done that nobody knows of."""
+"""handoff: an agent that ends its session leaves no unfinished work outside a handoff."""
 
 from __future__ import annotations
 
@@ -11,34 +11,19 @@ if TYPE_CHECKING:
 
 
 def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[str]) -> list[Result]:
-    """All of it without what waits in a handoff: paths held, those with uncommitted work, and tasks in hand."""
+    """Judge what is in no handoff: held paths, paths with uncommitted work, and active tasks."""
     results = []
     if tasks:
-        results.append(
-            validator.said(
-                BLOCK,
-                f"{', '.join(tasks)} would be left without a word",
-                (
-                    f"hand it over: git handoff new --task {tasks[0]}",
-                    f"or finish it: git coord task complete {tasks[0]}",
-                ),
-            )
+        hints = (
+            f"hand it over: git handoff new --task {tasks[0]}",
+            f"or finish it: git coord task complete {tasks[0]}",
         )
+        results.append(validator.said(BLOCK, f"{', '.join(tasks)} would be left without a word", hints))
     if dirty:
-        results.append(
-            validator.said(
-                BLOCK,
-                f"uncommitted work in {named(sorted(dirty))} is in no handoff",
-                ("commit it and release it: git claim release --all", "or hand it over: git handoff new"),
-            )
-        )
+        hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
+        results.append(validator.said(BLOCK, f"uncommitted work in {named(sorted(dirty))} is in no handoff", hints))
     rest = sorted(set(held) - set(dirty))
     if rest and validator.flag("release"):
-        results.append(
-            validator.said(
-                BLOCK,
-                f"{named(rest)} is still claimed, and in no handoff",
-                ("release it: git claim release --all", "or hand it over: git handoff new"),
-            )
-        )
+        hints = ("release it: git claim release --all", "or hand it over: git handoff new")
+        results.append(validator.said(BLOCK, f"{named(rest)} is still claimed, and in no handoff", hints))
     return results

@@ -1,8 +1,7 @@
-"""injection: text that would speak to an agent in place of the people it works for.
+"""injection: text that tries to give an agent instructions in place of its user.
 
-Three kinds of marks: phrases that take instructions back, markup that passes for a tool or the system, and characters that a
-person cannot see. Found by plain search on folded text; what is found is named by kind and line, never repeated, since the
-message goes to the very agent that must not read it.
+It searches folded text for phrases that revoke instructions, markup that imitates a tool or the system, and invisible
+characters. Findings are named by kind and line and never quoted, since the message goes to the agent that must not read them.
 """
 
 from __future__ import annotations
@@ -15,22 +14,12 @@ if TYPE_CHECKING:
 
     from gitcoord.validators import Result, Validator
 
-LONGEST = 256 << 10  # bytes that are looked at
+LONGEST = 256 << 10  # bytes that are searched
 
-# 'ignore all previous instructions': a verb, at most two small words, what came before, and what it was.
+# Phrases such as 'ignore all previous instructions' are made of a verb, small words, an adjective and a noun.
 _VERBS = ("ignore", "disregard", "forget", "override", "bypass")
-_SMALL = (
-    "",
-    "all ",
-    "any ",
-    "the ",
-    "your ",
-    "all the ",
-    "all of the ",
-    "any of the ",
-    "all of your ",
-    "everything in the ",
-)
+_SMALL = ["", "all ", "any ", "the ", "your "]
+_SMALL += ["all the ", "all of the ", "any of the ", "all of your ", "everything in the "]
 _BEFORE = ("previous ", "prior ", "above ", "earlier ", "preceding ", "original ", "existing ", "system ")
 _WHAT = ("instruction", "prompt", "direction", "rule", "message", "guideline", "context")
 PHRASES = (
@@ -50,13 +39,13 @@ MARKUP = (
 
 _BIDI = frozenset(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 _INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e")
-_RUN = 4  # invisible characters in a row: a joiner or two is part of many a script
-_FLAG = "\U0001f3f4"  # a flag is spelt with tags
+_RUN = 4  # invisible characters in a row: many scripts use one or two joiners
+_FLAG = "\U0001f3f4"  # flags are followed by tag characters
 _SHOWN = 3
 
 
 def find(text: str, marks: Iterable[str] = ()) -> list[tuple[int, str]]:
-    """(line, kind) of what was found, by line."""
+    """(line, kind) of each finding, by line."""
     found = set()
     if not text.isascii():
         found |= set(_hidden(text))
@@ -72,7 +61,7 @@ def find(text: str, marks: Iterable[str] = ()) -> list[tuple[int, str]]:
 
 
 def _phrases(folded: str) -> Iterable[str]:
-    """The phrases that can occur at all: most texts hold no verb of them."""
+    """The phrases that can occur: most texts contain no verb of them."""
     yield from PHRASES
     for verb in _VERBS:
         if verb + " " in folded:
@@ -84,7 +73,7 @@ def _phrases(folded: str) -> Iterable[str]:
 
 
 def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """One case, one blank between words, nothing invisible, no marks of emphasis; and where each line begins in that."""
+    """The text in one case, with single blanks, without invisible characters and emphasis; and the start of each line in it."""
     parts, lines, at = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
         if not line.isascii():
@@ -116,7 +105,7 @@ def _line(lines: list[tuple[int, int]], at: int) -> int:
 
 
 def _hidden(text: str) -> Iterable[tuple[int, str]]:
-    """Tags (text that no screen shows), marks that reorder, and runs of characters without width."""
+    """Find tag characters, which no screen shows, bidirectional controls, and runs of characters without width."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.isascii():
             continue
@@ -135,7 +124,7 @@ def _hidden(text: str) -> Iterable[tuple[int, str]]:
 
 _KINDS = {
     "instructions": "an instruction to drop instructions",
-    "markup": "markup that passes for a tool or the system",
+    "markup": "markup that imitates a tool or the system",
     "hidden text": "text that cannot be seen",
     "mark": "a mark of this project's own list",
 }
@@ -147,7 +136,5 @@ def judge(validator: Validator, text: str, path: str = "") -> Result | None:
         return None
     said = ", ".join(f"line {number}: {_KINDS[kind]}" for number, kind in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return validator.said(
-        BLOCK, f"it may speak to agents in place of people ({said}{more})",
-        ("a person looks at it first; what is harmless is named in validator.injection.except",), path,
-    )  # fmt: skip
+    hint = "a person looks at it first; what is harmless is named in validator.injection.except"
+    return validator.said(BLOCK, f"it may speak to agents in place of people ({said}{more})", (hint,), path)

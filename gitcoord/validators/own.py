@@ -1,4 +1,4 @@
-"""The project's own validators: what their commands are told, and what their answers mean."""
+"""The project's own validators: the input of their commands, and the meaning of their exit codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OUTCOMES = {0: PASS, 1: BLOCK, 2: WARN}
 
 
 def judge(validator: Validator, code: int | None, said: bytes) -> Result:
-    """0 passes, 1 says no, 2 warns; anything else, and no answer in time (None), is no judgement. The first line is the message."""
+    """Exit code 0 passes, 1 blocks, 2 warns; any other, or None for a timeout, could not judge. The first line is the message."""
     line = next((row for row in said.decode("utf-8", "replace").split("\n") if row.strip()), "").strip()
     words = printable(line[:_LONGEST])
     outcome = _OUTCOMES.get(code, UNKNOWN) if code is not None else UNKNOWN
@@ -29,12 +29,12 @@ def judge(validator: Validator, code: int | None, said: bytes) -> Result:
 
 
 def question(validator: Validator, on: str, agent: str, more: Record) -> Record:
-    """What the command reads: one line of JSON."""
+    """The input of the command, one line of JSON."""
     return {"v": 1, "validator": validator.name, "on": on, "agent": agent, **more}
 
 
 def event_record(event: ToolEvent) -> Record:
-    """The tool's event without its arguments, which may be anything."""
-    told = event._asdict()
-    told.pop("input")
-    return {**told, "writes": list(event.writes), "reads": list(event.reads)}
+    """The tool's event without its arguments, which may be of any form."""
+    record = event._asdict()
+    record.pop("input")
+    return {**record, "writes": list(event.writes), "reads": list(event.reads)}

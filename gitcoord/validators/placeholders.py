@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
     from gitcoord.validators import Result, Validator
 
-# Words in capitals count only so, and only whole: 'todo' and 'MASTODON' are words of their own. Phrases count in any case.
+# Words match only in capitals and as whole words: not 'todo' or 'MASTODON'. Phrases match in any case.
 WORDS = ("TODO", "TBD", "FIXME", "XXX")
 PHRASES = ("coming soon", "lorem ipsum")
-LONGEST = 1 << 20  # bytes of a file that are looked at
+LONGEST = 1 << 20  # bytes of a file that are searched
 _SHOWN = 10
 
 
 def find(data: bytes, marks: Iterable[str] = ()) -> list[tuple[int, str]]:
-    """(line, mark) of each line with an unfinished place; the first mark of a line. Binary files have none."""
+    """(line, mark) of each line with a placeholder, and its first one. Binary files have none."""
     if b"\0" in data[:8192]:
         return []
     text = data[:LONGEST].decode("utf-8", "replace")

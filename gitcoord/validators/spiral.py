@@ -1,4 +1,4 @@
-"""spiral: the same edit, or the same failing command, again and again leads nowhere."""
+"""spiral: stops an edit that is repeated, and a command that keeps failing while nothing changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HINTS = (
 
 
 def judge(validator: Validator, tally: Tally, event: ToolEvent) -> Result | None:
-    """Before the deed: `tally` does not have it yet."""
+    """Judge a tool call before it runs; `tally` does not count it yet."""
     key = fingerprint(event)
     if event.command:
         failed = times(tally.failures, key)

@@ -1,4 +1,4 @@
-"""What an agent did so far in its session, counted for `spiral` and `budget`: small, bounded, and harmless to lose."""
+"""Counts of an agent's tool calls in a session, for `spiral` and `budget`: small, bounded, and harmless to lose."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.validators.tool_event import ToolEvent
 
-KEPT = 64  # different deeds that are remembered
-_ASKED = 16  # how many of the last events are known again
+KEPT = 64  # different tool calls that are remembered
+_ASKED = 16  # last events that are remembered, to count none twice
 _COUNTS = ("calls", "bytes", "tokens", "since")
 
 
@@ -29,9 +29,9 @@ class Tally(NamedTuple):
 
 
 def fingerprint(event: ToolEvent) -> str:
-    """What makes two deeds the same: their files and all that was said to them, whatever the tool calls the action.
+    """Equal for two tool calls with the same files and arguments, whatever the tool calls the action.
 
-    Of a command only itself: which files it names is looked up before it runs, and not again when it is over.
+    A command is compared without its files, which are found out only before it runs, not afterwards.
     """
     text = "\0".join([event.command, *(() if event.command else event.writes), argument(event)])
     data = text.encode("utf-8", "surrogatepass")
@@ -39,7 +39,7 @@ def fingerprint(event: ToolEvent) -> str:
 
 
 def is_counted(tally: Tally, event: ToolEvent) -> bool:
-    """Was this very event counted already? A tool may run two hooks for one action: a project's and a person's own."""
+    """Whether this event was counted already: a tool may run two hooks for one action, a project's and a user's."""
     return bool(event.id) and _word(event) in tally.asked
 
 
@@ -48,7 +48,7 @@ def _counted(tally: Tally, event: ToolEvent) -> Tally:
 
 
 def _word(event: ToolEvent) -> str:
-    """Its id may be no more than the time: what is done at the same moment is told apart by what was said to it."""
+    """A hash of id, phase and arguments. The id alone may be no more than a time."""
     text = "\0".join([event.id, event.phase, argument(event)])
     return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
@@ -57,11 +57,11 @@ def argument(event: ToolEvent) -> str:
     try:
         return dumps(event.input)
     except (TypeError, Malformed):
-        return repr(event.input)  # a fraction, say: not for a record, but to be compared all the same
+        return repr(event.input)  # for example a fraction, which a record cannot contain
 
 
 def parse(record: object, session: str, now: int) -> Tally:
-    """What is remembered of this session; what is of another one, or cannot be read, counts for nothing."""
+    """The tally of this session; an empty one where the record is of another session or invalid."""
     if not isinstance(record, dict) or record.get("session") != session:
         return Tally(session, now)
     numbers = [record.get(key) for key in _COUNTS]
@@ -100,8 +100,11 @@ def _plus(rows: tuple[tuple[str, int], ...], key: str) -> tuple[tuple[str, int],
 
 
 def began(tally: Tally, event: ToolEvent) -> Tally:
-    """One more deed. A change makes that what failed before it may work now: an edit that was not made before, or a command that
-    writes, unless it is itself what fails."""
+    """Count one more tool call.
+
+    After a change a failed command may succeed, so the failures are forgotten: after an edit that is new, or a command that writes
+    and has not failed itself.
+    """
     tally = _counted(tally, event)
     tally = tally._replace(calls=tally.calls + 1, bytes=tally.bytes + len(argument(event).encode("utf-8", "replace")))
     if not event.writes:
@@ -114,7 +117,7 @@ def began(tally: Tally, event: ToolEvent) -> Tally:
 
 
 def ended(tally: Tally, event: ToolEvent) -> Tally:
-    """How it came out. Where that is not known, nothing is counted, and nothing forgiven."""
+    """Count the tokens and the outcome of a tool call. An unknown outcome changes no failures."""
     if is_counted(tally, event):
         return tally
     tally = _counted(tally, event)

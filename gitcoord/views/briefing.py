@@ -1,6 +1,6 @@
-"""What an agent is told when it starts: the rules, the project's memory, how things stand, and what was left undone.
+"""The briefing of an agent that starts: rules, the project's memory, the present state, and unfinished work.
 
-Rules and memory are those of the sync branch, whatever is checked out here. Everything comes from one look at the ledger.
+Rules and memory are those of trunk, whatever is checked out here. Everything comes from one read of the ledger.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def begin(ctx: Context, actor: Actor) -> Row:
 
 
 def _take_again(ctx: Context, actor: Actor, opened: Row) -> None:
-    """Tasks that the agent lost by silence and that nobody has taken since, each with its claims."""
+    """Take back expired tasks of the agent that no other has taken since, each with its claims."""
     ids = [str(row["path"]) for row in opened.get("lost", ()) if row["kind"] == "task"]  # type: ignore[attr-defined]
     if not ids:
         return
@@ -120,7 +120,7 @@ def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
 
 
 def _copy(ctx: Context, snapshot: Snapshot) -> Row:
-    """How many commits of the sync branch this copy lacks; None where that cannot be told."""
+    """How many commits of trunk this copy lacks; None if unknown."""
     sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
     told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
@@ -137,7 +137,7 @@ def _copy(ctx: Context, snapshot: Snapshot) -> Row:
 
 
 def _fetch(ctx: Context, sync: str) -> str:
-    """Where a remote decides, what it has now counts; '' or why it could not be asked."""
+    """Fetch trunk from the authority; returns '' or why it could not be asked."""
     from gitcoord.deploy.staleness import fetch_sync
 
     try:
@@ -148,7 +148,7 @@ def _fetch(ctx: Context, sync: str) -> str:
 
 
 def _others(state: State, world: World, agent: str) -> list[Row]:
-    """Who else has a session that is heard of."""
+    """Other agents with an open session and a recent heartbeat."""
     there = [record for record in agent_records(state) if record.state == OPEN and record.agent != agent]
     world.prefetch_heartbeats(record.agent for record in there)
     return [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
-    """What everybody needs to know now. A ledger that may not be used is shown all the same, with what is wrong."""
+    """The overview. A ledger that may not be used is shown too, with what is wrong."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import NotInitialised, StoreError, UsageError, refused
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.query import check, listing
 from gitcoord.git.commands.objects import count_apart
@@ -136,7 +136,7 @@ def _shown(ctx: Context, tree: Tree, claims: list[dict[str, object]], sync: str)
 
 
 def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | None]:
-    """How many commits ahead of the sync branch and behind it; None where that cannot be told."""
+    """How many commits ahead of trunk and behind it; None if unknown."""
     if not head:
         return None, None
     apart = count_apart(ctx.repo.env, head, f"refs/heads/{sync}")
@@ -157,7 +157,7 @@ def uncommitted(ctx: Context, tree: Tree, index: str = "") -> list[str]:
 
 
 class Add(NamedTuple):
-    """The command. `by` is who asks, `agent` who will work there; `start` '' means the sync branch."""
+    """The command. `by` is who asks, `agent` who will work there; `start` '' means trunk."""
 
     name: str
     agent: str
@@ -172,7 +172,7 @@ def add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     if not verdict["initialised"]:
         raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
     if "refused" in verdict:
-        raise Refused(Refusal(str(verdict["refused"]), str(verdict["message"])))
+        raise refused(str(verdict["refused"]), str(verdict["message"]))
     with Queue(ctx.scratch("worktree.lock"), QUEUE_SECONDS):  # settings and names are looked at before they are made
         return _add(ctx, command, claim)
 
@@ -214,20 +214,14 @@ def _place(ctx: Context, main: str, name: str) -> str:
 def _require_new(ctx: Context, command: Add, path: str, trees: list[Tree]) -> None:
     hints = ("which there are: git coord worktree list",)
     if any(tree.name == command.name for tree in trees):
-        raise Refused(Refusal("exists", f"there is a work tree '{command.name}' already", hints=hints))
+        raise refused("exists", f"there is a work tree '{command.name}' already", *hints)
     if exists(path):
-        raise Refused(
-            Refusal("exists", f"{printable(path)} is there already", hints=("take another name", *hints)),
-        )
+        raise refused("exists", f"{printable(path)} is there already", "take another name", *hints)
     if not is_branch_name(ctx.repo.env, command.branch):
         raise UsageError(f"{quote(command.branch[:80])} is not the name of a branch")
     if has_ref(ctx.repo.env, f"refs/heads/{command.branch}"):
-        raise Refused(
-            Refusal(
-                "exists",
-                f"there is a branch {quote(command.branch)} already",
-                hints=("take another one: --branch <name>", *hints),
-            )
+        raise refused(
+            "exists", f"there is a branch {quote(command.branch)} already", "take another one: --branch <name>", *hints
         )
 
 
@@ -239,7 +233,7 @@ def _make_branch(ctx: Context, branch: str, start: str) -> None:
 
 def _make_tree(ctx: Context, command: Add, path: str, claim: Claim | None) -> dict[str, object]:
     if not create_directory(path):
-        raise Refused(Refusal("exists", f"{printable(path)} is there already", hints=("take another name",)))
+        raise refused("exists", f"{printable(path)} is there already", "take another name")
     try:
         made = add_worktree(ctx.repo, ctx.notes, path, command.branch)
         made.require("git could not make the work tree", StoreError, hints=("nothing was changed",))

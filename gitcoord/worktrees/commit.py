@@ -1,14 +1,14 @@
 """Committing named files where many work in one work tree: from a private index, one commit at a time, on top of HEAD.
 
 A queue of its own serialises the commits of one work tree, hooks included, so that nobody's content is read while a hook
-of another has the work tree stashed away. Whoever does not queue (plain `git commit`) is met by the compare-and-swap of
-the branch: a lost race begins again on the new HEAD. The last look at the claims and the swap happen in the writers'
+of another has the work tree stashed away. A plain `git commit` does not queue; the compare-and-swap of the branch detects it,
+and the lost race begins again on the new HEAD. The last look at the claims and the swap happen in the writers'
 queue, so that no claim is granted between them.
 """
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, NotInitialised, Refusal, Refused, StoreError, TimedOut, UsageError
+from gitcoord.base.errors import Contention, NotInitialised, Refusal, Refused, StoreError, TimedOut, UsageError, refused
 from gitcoord.base.names import Oid, ancestors, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.query import check
@@ -64,7 +64,7 @@ class Commit(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Where HEAD stands: the branch's full name ('' if detached), and the commit (None on an unborn branch)."""
+    """HEAD: the branch's full name ('' if detached), and the commit (None on an unborn branch)."""
 
     ref: str
     oid: Oid | None
@@ -95,7 +95,7 @@ def commit(ctx: Context, command: Commit, environ: Environ, tell: Tell) -> dict[
 
 
 def tree_id(git_dir: str, common_dir: str) -> str:
-    """What tells the notes about one work tree from those about another."""
+    """A suffix for the names of notes about one work tree."""
     return "" if git_dir == common_dir else "-" + git_dir.rpartition("/")[2]
 
 
@@ -148,12 +148,10 @@ def _stage(index: PrivateIndex, command: Commit) -> list[Row]:
     links = [row for row in rows if GITLINK in (row.was, row.mode)]
     for row in links:
         if row.path in command.named:
-            raise Refused(
-                Refusal(
-                    "submodule",
-                    f"{quote(row.path)} is a repository of its own: nothing was committed",
-                    hints=("which commit of it is used is recorded by git commit",),
-                )
+            raise refused(
+                "submodule",
+                f"{quote(row.path)} is a repository of its own: nothing was committed",
+                "which commit of it is used is recorded by git commit",
             )
     if links:  # a directory means the files below it
         index.put_back(links)
@@ -161,12 +159,10 @@ def _stage(index: PrivateIndex, command: Commit) -> list[Row]:
     there = {above for row in rows for above in (row.path, *ancestors(row.path))}
     same = [word for word, paths in command.words if there.isdisjoint(paths)]
     if same:
-        raise Refused(
-            Refusal(
-                "no-change",
-                f"no change in {printable(', '.join(same[:5]))}: nothing was committed",
-                hints=("what changed: git status",),
-            )
+        raise refused(
+            "no-change",
+            f"no change in {printable(', '.join(same[:5]))}: nothing was committed",
+            "what changed: git status",
         )
     return rows
 
@@ -176,15 +172,13 @@ def _after_hook(index: PrivateIndex, command: Commit) -> list[Row]:
     rows = index.changes()
     foreign = [row for row in rows if not is_named(command.named, row.path)]
     if foreign:
-        raise Refused(
-            Refusal(
-                "hook",
-                f"the pre-commit hook added {names_of(foreign)}, which was not named: nothing was committed",
-                hints=("name it too, if it is yours",),
-            )
+        raise refused(
+            "hook",
+            f"the pre-commit hook added {names_of(foreign)}, which was not named: nothing was committed",
+            "name it too, if it is yours",
         )
     if not rows:
-        raise Refused(Refusal("no-change", "the pre-commit hook left no change: nothing was committed"))
+        raise refused("no-change", "the pre-commit hook left no change: nothing was committed")
     return rows
 
 
@@ -196,7 +190,7 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
     if result["allowed"]:
         return
     if "refused" in result:
-        raise Refused(Refusal(str(result["refused"]), str(result["message"])))
+        raise refused(str(result["refused"]), str(result["message"]))
     verdicts: list[dict[str, object]] = result["paths"]  # type: ignore[assignment]
     claims: list[dict[str, object]] = [c for row in verdicts for c in row["held"]]  # type: ignore[attr-defined]
     held = {(c["path"], c["agent"]): {k: v for k, v in c.items() if k != "silent"} for c in claims}
@@ -206,12 +200,10 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
         count_refusal(ctx, actor.agent, refusal)
         raise Refused(refusal)
     loose = [str(row["path"]) for row in verdicts if row["verdict"] == "unclaimed"]
-    raise Refused(
-        Refusal(
-            "unclaimed",
-            f"{printable(', '.join(loose[:5]))} is shared and not claimed: nothing was committed",
-            hints=(f"git claim {' '.join(shell_word(':/' + path) for path in loose[:5])}",),
-        )
+    raise refused(
+        "unclaimed",
+        f"{printable(', '.join(loose[:5]))} is shared and not claimed: nothing was committed",
+        f"git claim {' '.join(shell_word(':/' + path) for path in loose[:5])}",
     )
 
 
@@ -263,7 +255,7 @@ def _swap(ctx: Context, head: Head, made: Oid, subject: str) -> bool:
             return True
         ctx.host.defer_interrupts(False)
         if any(words in complaint for words in _HOOK_SAID_NO):
-            raise Refused(Refusal("hook", f"the reference-transaction hook said no: {complaint}"))
+            raise refused("hook", f"the reference-transaction hook said no: {complaint}")
         if now != head.oid:
             return False
         ctx.host.pause(0.02)  # another git holds the ref's lock

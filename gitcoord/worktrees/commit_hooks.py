@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.errors import refused
 from gitcoord.git.commands.worktrees import run_hook
 
 TYPE_CHECKING = False
@@ -36,4 +36,4 @@ class Hooks:
 
     def require(self, name: str, *words: str, index: str = "") -> None:
         if not self.run(name, *words, index=index):
-            raise Refused(Refusal("hook", f"the {name} hook said no: nothing was committed"))
+            raise refused("hook", f"the {name} hook said no: nothing was committed")

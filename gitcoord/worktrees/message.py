@@ -27,7 +27,7 @@ def compose(ctx: Context, text: str, trailers: tuple[str, ...], agent: str) -> b
 
 
 def through_hooks(ctx: Context, message: bytes, hooks: Hooks, index: str, agent: str) -> bytes:
-    """What the hooks leave of it."""
+    """The message after the hooks ran."""
     file = f"{ctx.repo.git_dir}/{SCRATCH}message-{ctx.host.random()[:12]}"
     try:
         write_file(file, message)

@@ -19,7 +19,7 @@ _SIGNS = (
 
 
 def under_way(git_dir: str) -> str:
-    """What is under way in the work tree of this git directory; '' where nothing is."""
+    """The operation under way in the work tree of this git directory; '' if none."""
     for name, operation in _SIGNS:
         if fingerprint(f"{git_dir}/{name}"):
             return operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError, refused
 from gitcoord.base.names import LEDGER, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.git.commands.objects import count_commits
@@ -66,7 +66,7 @@ def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard:
 
 
 def _refused(code: str, message: str, *, hints: tuple[str, ...] = (), files: list[str] | None = None) -> Refused:
-    error = Refused(Refusal(code, message, hints=hints))
+    error = refused(code, message, *hints)
     if files:
         error.data["files"] = list(files)
     return error
@@ -155,7 +155,7 @@ def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
 
 
 def _require_merged(ctx: Context, tree: Tree) -> str:
-    """Everything committed is in the sync branch or on a remote. Gives what the branch made for it is at, '' if it stays."""
+    """Require that every commit is in trunk or on a remote. Returns the tip of the branch made for it, '' if it stays."""
     sync = f"refs/heads/{sync_branch(ctx)}"
     made = f"refs/heads/{tree.made}" if tree.made else ""
     env = without_location(ctx.repo.env)

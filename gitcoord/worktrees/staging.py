@@ -6,7 +6,7 @@ is in it, and sparse checkouts and git's notes about unchanged files stay. What 
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import Refused, StoreError, UsageError, refused
 from gitcoord.base.names import ROOT, ancestors, printable, quote
 from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.commands.worktrees import (
@@ -104,13 +104,11 @@ def _why_not(complaint: str) -> Refused | UsageError | StoreError:
     first = lines[0].replace(":(top,literal)", "") if lines else "git add failed"
     if "ignored by one of your .gitignore files" in first:
         names = ", ".join(lines[1:4])
-        return Refused(
-            Refusal("ignored", f"{names} is ignored: nothing was committed", hints=("commit it all the same: -f",))
-        )
+        return refused("ignored", f"{names} is ignored: nothing was committed", "commit it all the same: -f")
     if "did not match any files" in first or "beyond a symbolic link" in first:
         return UsageError(first)
     if "is in submodule" in first:
-        return Refused(Refusal("submodule", first, hints=("commit inside the submodule",)))
+        return refused("submodule", first, "commit inside the submodule")
     if "sparse-checkout" in first:
         names = ", ".join(lines[1:4])
         return UsageError(f"outside of the sparse checkout: {names}", hints=("git sparse-checkout add <directory>",))
@@ -129,7 +127,7 @@ def shared_index(ctx: Context) -> str:
 
 
 def changed(env: Env, base: str) -> list[Row]:
-    """What an index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
+    """The files in which an index differs from a commit or tree, without those only intended to be added (`add -N`)."""
     words = staged_raw(env, base).require("git diff-index failed", StoreError).entries
     rows = []
     for meta, path in zip(words[::2], words[1::2]):
@@ -144,9 +142,7 @@ def refuse_conflicts(ctx: Context, named: set[str]) -> None:
     pieces = sorted({row.partition("\t")[2] for row in answer.entries} - {""})
     caught = [path for path in pieces if is_named(named, path)]
     if caught:
-        raise Refused(
-            Refusal("conflict", f"{quote(caught[0])} has conflicts: nothing was committed", hints=("git status",))
-        )
+        raise refused("conflict", f"{quote(caught[0])} has conflicts: nothing was committed", "git status")
 
 
 def is_named(named: set[str], path: str) -> bool:
@@ -168,7 +164,7 @@ def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
             lock.replace(new)
             return True, staged
     except (StoreError, OSError):
-        return False, []  # the commit stands; whoever called says so
+        return False, []  # the commit stands; the caller reports it
     finally:
         remove_file(new)
 
@@ -182,7 +178,7 @@ def _advance(env: Env, base: str, rows: list[Row]) -> list[str]:
 
 
 def _info(files: Iterable[tuple[str, str, str]]) -> bytes:
-    """What `update-index --index-info` reads: first what goes, since a directory may take the place of a file."""
+    """Input of `update-index --index-info`: deletions first, since a directory may take the place of a file."""
     rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)
     lines = "".join(f"{mode if there else 0} {oid}\t{path}\0" for there, path, mode, oid in rows)
     return lines.encode("utf-8", "surrogateescape")

@@ -165,13 +165,13 @@ class ClientWorld(World):
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
         from gitcoord.claims.work_facts import within
 
-        sync = self._shared_sync()
+        sync = self._shared_trunk()
         if not work or self.ctx.store.resolve([sync])[0] is None:
             return []
         return within(self.ctx, [sync, work], commits)
 
-    def _shared_sync(self) -> str:
-        """The ref of the sync branch where it is shared."""
+    def _shared_trunk(self) -> str:
+        """The ref of the shared trunk."""
         from gitcoord.claims.work_facts import shared_sync
 
         return shared_sync(self.ctx, self.snapshot)

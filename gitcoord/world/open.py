@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Opening:
-    """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
+    """A repository being opened. Errors are raised by `context`, whose caller reports them."""
 
     def __init__(self, environ: Environ, group: str, *, one_shot: bool = False) -> None:
         """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs.
@@ -45,7 +45,7 @@ class Opening:
         _preload(group)
 
     def context(self, *, long_lived: bool = False) -> Context:
-        """`stays`: the process lives long enough to talk to a remote by itself."""
+        """`long_lived`: the process pushes to a remote by itself, without `git push`."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.git.host import Host
@@ -56,8 +56,8 @@ class Opening:
         repo, settings = self._repo, self._config.read()
         if not repo.is_ours:
             _require_trust(repo)
-        remote = _decides_elsewhere(settings)
-        # What a remote has acknowledged is safe there: the copies here are kept as git keeps what it fetches.
+        remote = _is_remote(settings)
+        # Objects that a remote has acknowledged are safe there: the copies here need no fsync, like any fetch.
         durable = settings.flag("gitcoord.fsync", default=not remote)
         shared = _share(settings.get("core.sharedrepository").lower())
 
@@ -100,7 +100,7 @@ def _require_trust(repo: Repo) -> None:
     git_dir(repo.env).require("git cannot read this repository", StoreError)
 
 
-def _decides_elsewhere(settings: Settings) -> bool:
+def _is_remote(settings: Settings) -> bool:
     return settings.get("gitcoord.authority", "local") != "local"
 
 

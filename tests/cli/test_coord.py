@@ -485,7 +485,7 @@ def test_fsck(world: World) -> None:
     done = world.coord("fsck", agent="")
     assert done == Done(
         1, "difference: refs/claims/path/src/@alice is missing\ndifference: refs/claims/path/docs/@bob stands for no claim\n",
-        "hint: mend it: git coord fsck --repair\n",
+        "hint: repair it: git coord fsck --repair\n",
     )  # fmt: skip
     assert world.refs() == before, "looking changes nothing"
     assert world.coord("fsck", "--repair", agent="") == Done(0, "repaired: set 2 ref(s) again\nclean: 3 events\n", "")

@@ -629,7 +629,7 @@ def test_what_a_push_deploys(deploying: Clone, remote: str, ref: str, stale: boo
 
 def test_a_target_without_a_remote_is_deployed_to_any_address(deploying: Clone) -> None:
     """What landed there is not fetched from a bare address: then nobody can tell, which is no yes."""
-    with pytest.raises(CouldNotJudge, match="cannot be told"):
+    with pytest.raises(CouldNotJudge, match="cannot be fetched from"):
         deploying.push("m2", "m2", "refs/heads/any", str(deploying.origin))
 
 

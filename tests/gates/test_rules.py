@@ -258,7 +258,7 @@ def test_nobody_answers_what_they_asked_themselves(project: Project) -> None:
     project.try_commit({"money/x": "10\n"}, person)
     (request,) = project.coord("approvals", "--json").json["approvals"]
     done = project.as_person("approve", request["id"])
-    assert done.code == 1 and "whoever asked may not answer" in done.out
+    assert done.code == 1 and "the one who asked may not answer" in done.out
 
 
 # --- the guard's own files -----------------------------------------------------------------------------------------

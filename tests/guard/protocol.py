@@ -68,7 +68,7 @@ class Speaker(NamedTuple):
     def task(self, id: str, *, after: bool = False) -> Event:
         """It hands a task on to a subagent, which then acts in a conversation of its own."""
         base = self._base("postToolUse" if after else "preToolUse")
-        return {**base, "tool_name": "Task", "tool_input": {"prompt": "Look."}, "tool_use_id": id}
+        return {**base, "tool_name": "Task", "tool_input": {"prompt": "FileSystem."}, "tool_use_id": id}
 
     def subagent_event(self, event: str, id: str) -> Event:
         """'subagentStart' or 'subagentStop', which the parent's conversation tells."""
@@ -80,7 +80,12 @@ class Speaker(NamedTuple):
         """It calls a subagent, which then acts in this same conversation; `after`: that one is over."""
         base = self._base("AfterTool" if after else "BeforeTool")
         done = {"tool_response": {"llmContent": [{"text": "Done."}]}} if after else {}
-        return {**base, "tool_name": "invoke_agent", "tool_input": {"agent_name": agent, "prompt": "Look."}, **done}
+        return {
+            **base,
+            "tool_name": "invoke_agent",
+            "tool_input": {"agent_name": agent, "prompt": "FileSystem."},
+            **done,
+        }
 
     # --- the tools' own forms
 

@@ -64,7 +64,7 @@ def test_a_ledger_that_cannot_be_read(project: Project, tool: str) -> None:
     assert said == Said(
         b"",
         b"gitcoord: could not judge this: the ledger (refs/heads/gitcoord) is missing\n"
-        b"hint: look at it: git coord fsck; mend it: git coord fsck --repair\n",
+        b"hint: look at it: git coord fsck; repair it: git coord fsck --repair\n",
         2,
     )
     assert understood(tool, said) == "deny"
@@ -78,7 +78,7 @@ def test_a_broken_policy(tmp_path: Path, tool: str) -> None:
     assert said == Said(
         b"",
         b"gitcoord: could not judge this: .gitcoord/config: guard.unknown is 'perhaps', not one of allow, warn, ask, deny\n"
-        b"hint: mend the file and commit it\n",
+        b"hint: correct the file and commit it\n",
         2,
     )
     assert understood(tool, said) == "deny"

@@ -50,15 +50,15 @@ class World:
             self.content = self.writing.pop(agent)
             self.changed = self.now
             if self.tells[agent]:
-                end_write(self.record, agent, self.look, self.now, failed=False)
+                end_write(self.record, agent, self.fs, self.now, failed=False)
             self.known.pop(agent)
         elif agent in self.writing:
             self.half.add(agent)
             self.content, self.changed = (), self.now
         elif agent not in self.known:
-            note_read(self.record, agent, self.look, self.now)
+            note_read(self.record, agent, self.fs, self.now)
             self.known[agent] = self.content
-        elif begin_write(self.record, agent, self.look, self.now) is None:
+        elif begin_write(self.record, agent, self.fs, self.now) is None:
             self.number += 1
             edit = f"{agent}{self.number}"
             self.writing[agent] = (*self.known[agent], edit)

@@ -313,7 +313,7 @@ def test_a_search_reads_where_its_pattern_leads() -> None:
 def test_an_unknown_action_that_writes_is_told_by_its_arguments() -> None:
     event = claude.read(_event("claude", "Rewrite", {"file_path": "a.py", "content": "x"}))
     assert event.writes == ("a.py",)
-    assert claude.read(_event("claude", "Look", {"file_path": "a.py"})).writes == ()
+    assert claude.read(_event("claude", "FileSystem", {"file_path": "a.py"})).writes == ()
 
 
 def test_an_unknown_event_about_an_action_is_not_let_through() -> None:

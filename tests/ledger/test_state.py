@@ -34,11 +34,11 @@ class Asked:
             if kind == "file":
                 state.load_file(path, FILES.get(path))
             elif kind == "leaves":
-                state.load_leaves(path, {k: r for k, r in below.items() if k[len(path) + 1] == "@"})
+                state.load_part("leaves", path, {k: r for k, r in below.items() if k[len(path) + 1] == "@"})
             elif kind == "below":
-                state.load_below(path, below)
+                state.load_part("below", path, below)
             elif kind == "named":
-                state.load_named(path, {k: r for k, r in below.items() if k.endswith(f"/{name}")})
+                state.load_part("named", path, {k: r for k, r in below.items() if k.endswith(f"/{name}")})
             else:
                 state.load_names(path, sorted(here))
 

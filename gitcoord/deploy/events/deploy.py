@@ -1,6 +1,6 @@
-"""deploy: a commit was deployed to a target, or it was tried; the deployer's claim on the target ends with the record.
+"""deploy: the outcome of a deploy of a commit to a target; the record also releases the claim on the target.
 
-What happened is recorded whatever became of the claim meanwhile: the surface has changed, and others must know.
+It is recorded even if the claim was lost meanwhile, since the target has changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIELDS = {"target": str, "commit": str, "outcome": str, "code": int, "verify_cod
 
 
 class Deploy(NamedTuple):
-    """The command: what came of a deploy that was made under the claim with this token."""
+    """The command: the outcome of a deploy under the claim with this token."""
 
     actor: Actor
     target: str
@@ -42,7 +42,7 @@ class Deploy(NamedTuple):
 
 
 def decide(state: State, command: Deploy, world: World) -> Decision | Refusal:
-    """Allowed while halted, as a release is. Only the killed have no say."""
+    """Allowed while halted, as a release is; killed agents are refused."""
     agent = command.actor.agent
     refusal = dead(state, world, agent)
     if refusal is not None:
@@ -83,7 +83,7 @@ def apply(state: State, event: Event) -> Changes:
     last = Deployed(event.seq, event.at, event.agent, **{key: body[key] for key in FIELDS if key != "target"})
     good = before.good if before is not None else None
     if last.succeeded and not (good is not None and good.token > last.token):
-        good = last  # one that woke up late, under an older token, does not count as the newest
+        good = last  # a deploy that ended late, under an older token, is not the newest
     return {deploy_file(target): Deploys(target, last, good).to_record()}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
 
 FIELDS = {"version": str}
-_KEPT = 8  # branches may have different versions of the rules for a while: the last few that were read count
+_KEPT = 8  # versions: branches may have different rules for a while
 
 
 class Ack(NamedTuple):

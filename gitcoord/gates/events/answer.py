@@ -1,4 +1,4 @@
-"""answer: a person approves or denies what a gate asked for."""
+"""answer: a person approves or denies a request."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _may_not(command: Answer, record: Approval, world: World) -> Refusal | None:
     if refusal is not None:
         return refusal
     if command.actor.agent == record.agent:
-        return Refusal("own", "whoever asked may not answer", hints=("ask another person",))
+        return Refusal("own", "the one who asked may not answer", hints=("ask another person",))
     if command.blob != record.blob:
         return Refusal("content", "that is not the content that was shown", hints=("git coord approvals",))
     return None
@@ -84,7 +84,7 @@ def apply(state: State, event: Event) -> Changes:
     if record is None or record.blob != event.body["blob"] or record.path != event.body["path"]:
         raise Illegal(f"event {event.seq} answers a request that was not made")
     if record.agent == event.agent:
-        raise Illegal(f"event {event.seq} is an answer by whoever asked")
+        raise Illegal(f"event {event.seq} is an answer by the one who asked")
     state_now = APPROVED if event.body["approved"] else DENIED
     if record.state == state_now and record.state != OPEN:
         raise Illegal(f"event {event.seq} answers again what was answered so")

@@ -1,4 +1,4 @@
-"""notice: a gate let something through that a rule speaks against, because the rule is only watched or warns so far."""
+"""notice: a gate let something through that breaks a rule, because the rule's stage is `monitor` or `warn`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def decide(state: State, command: Notice, world: World) -> Decision | Refusal:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
-    more = max(0, min(body["more"], 1_000_000))  # rows that were not written down: how many is all that is known
+    more = max(0, min(body["more"], 1_000_000))  # rows that were not recorded; only their number is known
     rows = (*body["rows"], *({},) * more)
     return [recalled(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
 

@@ -24,7 +24,7 @@ FIELDS: dict[str, Shape] = {
 
 
 class Request(NamedTuple):
-    """The command. What waits for an answer or was denied is not asked for again; an approval may be used up."""
+    """The command. An open or denied request is not made again; an approved one is, since the approval may be used up."""
 
     actor: Actor
     rows: tuple[Record, ...]

@@ -1,4 +1,4 @@
-"""role: what an agent is here to do, and so where it may write."""
+"""role: a person gives an agent a role, or takes it away."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELDS = {"target": str, "role": str}
 
 
 class SetRole(NamedTuple):
-    """The command. '' takes the role away: the settings' default counts again."""
+    """The command. The role '' removes the given role, so that the policy's default applies again."""
 
     actor: Actor
     target: str

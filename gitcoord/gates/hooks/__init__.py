@@ -1,1 +1,1 @@
-"""git's hooks on the client: installed beside those of others, and taken out again."""
+"""git's hooks on the client: installing them beside other hooks, and removing them."""

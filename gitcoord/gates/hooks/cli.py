@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def kit() -> Kit:
-    """The hooks' sources: beside the package in a checkout, else among what was installed with it."""
+    """The hooks' sources and the path of git-claim."""
     return Kit(hook_sources("", EVENTS), git_claim())
 
 
 def hook_sources(below: str, events: tuple[str, ...]) -> dict[str, str]:
-    """The hooks of these events, and what is written into them; those of a server lie below the others."""
+    """The sources of these hooks and of their shared parts: from the checkout, else from the installation."""
     places = (Path(gitcoord.__file__).parents[1] / "githooks", Path(sys.prefix, "share/gitcoord/githooks"))
     place = next((place for place in places if (place / below / "gate.sh").is_file()), None)
     if place is None:
@@ -40,7 +40,7 @@ def hook_sources(below: str, events: tuple[str, ...]) -> dict[str, str]:
 
 
 def git_claim() -> str:
-    """Where `git-claim` is: with a path that does not work, every commit would be refused."""
+    """The path of `git-claim`. With a wrong one, every commit would be refused."""
     found = shutil.which("git-claim") or shutil.which("git-claim", path=os.path.dirname(sys.executable))
     if found is None:
         raise StoreError("git-claim is not on PATH, so the hooks could not judge", hints=("./install.sh",))
@@ -50,7 +50,7 @@ def git_claim() -> str:
 
 
 def watched(call: Call) -> Actor | None:
-    """Who acts, or nobody in particular; an agent tool that does not say who is no script of nobody's."""
+    """The actor; None for a script without a name. Inside an agent tool a name is required."""
     return call.actor() if in_tool(call.environ) else call.onlooker()
 
 
@@ -71,7 +71,7 @@ def install_hooks(call: Call, values: Values, words: list[str]) -> int:
     elif dry_run:
         call.screen.say("nothing was changed")
     else:
-        call.screen.say(f"moves of these refs are judged: {printable(', '.join(plan.gates))}")
+        call.screen.say(f"updates of these refs are judged: {printable(', '.join(plan.gates))}")
         call.screen.hint("take them away again: git coord uninstall-hooks")
     return 0
 
@@ -91,7 +91,7 @@ def uninstall_hooks(call: Call, values: Values, words: list[str]) -> int:
     return 0
 
 
-# What is going to be done to a hook, and what was done.
+# The words for each action: before and after it.
 _WORDS = {
     "installed": ("install", "installed"), "upgraded": ("upgrade", "upgraded"), "removed": ("remove", "removed"),
     "restored": ("bring back", "brought back"), "set aside": ("set aside", "set aside"), "left": ("leave", "left"),
@@ -119,6 +119,6 @@ def _say_changes(call: Call, steps: list[hooks.HookChange], *, dry_run: bool) ->
 
 
 def show_snippet(call: Call, data: dict[str, Any]) -> None:
-    """As it is to be pasted; it holds nothing that came from outside but the name of a directory."""
+    """Print the lines to paste. Only the name of a directory in them comes from outside."""
     if not call.screen.json and data.get("snippet"):
         put(1, "\n".join(printable(line) for line in str(data["snippet"]).split("\n")) + "\n\n")

@@ -1,4 +1,4 @@
-"""Hook files on disk: put in place at once, what was there kept beside, and brought back as it was."""
+"""Hook files on disk: replaced atomically, the old one kept beside and restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gitcoord.git.files import (
 
 
 def look(path: str) -> bytes | None:
-    """A plain file's first bytes; None where nothing is; b'' for a link or whatever else is not a plain file."""
+    """The first bytes of a regular file; None where there is nothing; b'' for anything else, such as a link."""
     try:
         if not is_regular(lstat(path)):
             return b""
@@ -35,12 +35,12 @@ def look(path: str) -> bytes | None:
 
 
 def same_file(path: str, other: str) -> bool:
-    """Two names of one file: what a `put` that was interrupted leaves."""
+    """Whether these are two names of one file: an interrupted `put` leaves that."""
     return lstat(path).st_ino == lstat(other).st_ino
 
 
 def put(path: str, data: bytes, keep: str = "") -> None:
-    """Replace a hook at once. With `keep`, what was there stays under that name: the same file, or the same link."""
+    """Replace a hook atomically. With `keep`, the old file or link stays under that name."""
     make_directory(path.rpartition("/")[0])
     new = f"{path}.gitcoord-new"
     remove_file(new)
@@ -53,17 +53,17 @@ def put(path: str, data: bytes, keep: str = "") -> None:
         try:
             link(path, keep, follow_symlinks=False)
         except (OSError, NotImplementedError):
-            rename(path, keep)  # no second names on this file system: for a moment there is no hook
+            rename(path, keep)  # no hard links on this file system: for a moment there is no hook
     rename(new, path)
 
 
 def bring_back(keep: str, path: str) -> None:
-    """The kept file takes its place again, at once."""
+    """Put the kept file back, atomically."""
     rename(keep, path)
 
 
 def remove_tree(path: str) -> None:
-    """A directory with all below it; links are removed, not followed. Harmless to repeat."""
+    """Remove a directory and everything below it; links are not followed. Harmless to repeat."""
     if not is_directory(path):
         return
     for name in list_files(path):
@@ -75,4 +75,4 @@ def remove_tree(path: str) -> None:
     try:
         rmdir(path)
     except OSError:
-        pass  # somebody wrote into it meanwhile
+        pass  # another process wrote into it meanwhile

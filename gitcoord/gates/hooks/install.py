@@ -1,7 +1,7 @@
-"""git's hooks: installed beside what was there, taken away again without a trace.
+"""Installing git's hooks beside existing ones, and removing them without a trace.
 
-From git 2.54 on the settings name our hooks (`hook.<name>.command`), and the hooks directory is nobody's business. Before,
-ours takes the place of the hook that was there, which is kept beside it and runs first.
+From git 2.54 on the settings name our hooks (`hook.<name>.command`), and the hooks directory stays as it is. With an older git
+our hook takes the place of the existing one, which is kept beside it and runs first.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
 
-CONFIGURED = (2, 54)  # the first git that takes hooks from its settings
+CONFIGURED = (2, 54)  # the first git that runs hooks from its settings
 GATE = "gitcoord.gateRef"
-_ADDED = "hooks/gates"  # the gated refs that were added here, and not by the user
+_ADDED = "hooks/gates"  # the gated refs that `install` added
 
 
 class HookChange(NamedTuple):
-    """What happens to one hook. `action`: installed, upgraded, unchanged, removed, restored, set aside or left."""
+    """The change of one hook. `action`: installed, upgraded, unchanged, removed, restored, set aside or left."""
 
     event: str
     action: str
@@ -43,13 +43,13 @@ class HookChange(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What installing will do. `settings` are the local settings to add."""
+    """The changes that `install` makes. `settings` are the local settings to add."""
 
     way: str
     directory: str
     steps: list[HookChange]
     settings: list[tuple[str, str]]
-    other: list[HookChange]  # what another way left: taken away first
+    other: list[HookChange]  # hooks of the other way (`config` or `chain`), which are removed first
     gates: list[str]
 
     @property
@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 
 
 def gated_refs(ctx: Context) -> list[str]:
-    """Refs at which the reference-transaction hook looks: where work lands, and what is deployed from."""
+    """The refs that the reference-transaction hook judges: trunk and the refs of deploy targets."""
     try:
         snapshot = read_snapshot(ctx)
     except NotInitialised as error:
@@ -78,7 +78,7 @@ def gated_refs(ctx: Context) -> list[str]:
 
 
 def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
-    """What `install` would do; Managed where another program looks after the hooks. Changes nothing."""
+    """The changes that `install` would make; Managed where another program manages the hooks. Changes nothing."""
     if not ctx.repo.worktree:
         raise UsageError(
             "there is no work tree here: these hooks are for the clones in which people commit",
@@ -107,7 +107,7 @@ def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
 
 
 def install(ctx: Context, found: Plan) -> None:
-    """Do as planned. Repeating it is harmless; the gates are closed before the refs that they guard are named."""
+    """Carry out the plan. Repeating it is harmless. Hooks are installed before the settings name the refs that they judge."""
     _undo(ctx, found.other)
     for step in found.steps:
         if step.action != "unchanged":
@@ -120,7 +120,7 @@ def install(ctx: Context, found: Plan) -> None:
 
 
 def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
-    """One hook in the hooks directory, before what was there."""
+    """The change of one hook in the hooks directory; the hook that was there is kept."""
     path, data = f"{directory}/{event}", render(kit, event, chained=True)
     found = look(path)
     if found is None:
@@ -132,15 +132,15 @@ def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
         raise Refused(
             Refusal(
                 "kept-hook",
-                f"{path} is not gitcoord's, and {kept} is there already: which of them is to run first?",
-                hints=("make one of both, as the first of them, and remove the second",),
+                f"{path} is not gitcoord's, and {kept} exists already: it is not clear which of them runs first",
+                hints=(f"merge both into {path} and remove {kept}",),
             )
         )
     return HookChange(event, "installed", path, data, kept)
 
 
 def _named_hook(kit: Kit, event: str, directory: str) -> HookChange:
-    """One hook under a name that git does not look for: the settings name it."""
+    """The change of one hook that the settings name; git does not look for a file of this name."""
     path, data = f"{directory}/gitcoord-{event}", render(kit, event, chained=False)
     found = look(path)
     if not found:
@@ -149,7 +149,7 @@ def _named_hook(kit: Kit, event: str, directory: str) -> HookChange:
 
 
 def _ours_again(step: HookChange, found: bytes, better: str) -> HookChange:
-    """What becomes of a file under a name of ours; `better` is where lines of somebody's own belong."""
+    """The change of a hook that exists under our name; `better` is the place for a user's own lines."""
     if found == step.data and is_executable(step.path):
         return step._replace(action="unchanged")
     if is_edited(found):
@@ -169,7 +169,7 @@ def _settings(event: str, directory: str) -> list[tuple[str, str]]:
 
 
 def _require_one_section(common: str) -> None:
-    """The hooks read the settings themselves, in sh, and only the first section [gitcoord]."""
+    """The hooks parse the settings in sh, and read only the first section [gitcoord]."""
     lines = read_file(f"{common}/config", 1 << 20).lower().split(b"\n")
     if sum(line.strip().startswith(b"[gitcoord]") for line in lines) > 1:
         raise UsageError(
@@ -177,11 +177,11 @@ def _require_one_section(common: str) -> None:
         )
 
 
-# --- taking away -------------------------------------------------------------------------------------------------
+# --- removing ----------------------------------------------------------------------------------------------------
 
 
 def removal(ctx: Context) -> list[HookChange]:
-    """What `uninstall` would do. It asks for no ledger: hooks can be taken away whatever else is broken."""
+    """The changes that `uninstall` would make. It needs no ledger, so it works where that is damaged."""
     common, directory = _places(ctx)
     places = [f"{common}/hooks"]
     if directory.startswith(f"{common}/") and directory not in places:
@@ -191,7 +191,7 @@ def removal(ctx: Context) -> list[HookChange]:
 
 
 def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
-    """Do as planned, and forget the gated refs that `install` added; all, where it is not known which those are.
+    """Carry out the changes, and remove the gated refs that `install` added (all, if those are unknown).
 
     True if something changed.
     """
@@ -257,14 +257,14 @@ def git_version(ctx: Context) -> tuple[int, ...]:
 
 def _places(ctx: Context) -> tuple[str, str]:
     """The common directory, and where git looks for hooks: absolute, links followed."""
-    # Asked apart, since a path may have a line's end in it.
+    # Two calls, since a path may contain a newline.
     found = [ask(ctx.repo.env, ctx.repo.worktree) for ask in (common_dir, hooks_dir)]
     common, hooks = (answer.require("git cannot tell where its hooks are", StoreError).text for answer in found)
     return common, hooks
 
 
 def _own_directory(ctx: Context, common: str) -> str:
-    """The git directory's own hooks directory, whatever core.hooksPath says; links followed."""
+    """The hooks directory of the git directory, without core.hooksPath; links followed."""
     return hooks_dir(ctx.repo.env, configured=f"{common}/hooks").text
 
 
@@ -279,13 +279,13 @@ def _git_config(ctx: Context, words: list[str]) -> None:
 
 
 def require_unmanaged(found: Plan | Managed) -> Plan:
-    """The plan; Refused, with what to add where, if another program looks after the hooks."""
+    """The plan; Refused, with the lines to add there, if another program manages the hooks."""
     if isinstance(found, Plan):
         return found
     error = Refused(
         Refusal(
             "managed",
-            f"the hooks of this repository are looked after by {found.manager} ({found.why}); nothing was changed",
+            f"the hooks of this repository are managed by {found.manager} ({found.why}); nothing was changed",
             hints=(f"add the lines above to {found.manager}",) if found.manager != "core.hooksPath" else (),
         )
     )

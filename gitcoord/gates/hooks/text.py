@@ -1,4 +1,4 @@
-"""What an installed hook consists of, and how ours are known again."""
+"""The text of an installed hook, and how ours are recognised."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MADE = b"# Made by git coord install-hooks, sum "
 
 
 class Kit(NamedTuple):
-    """What is installed: the sources of the hooks by file name, and where git-claim is."""
+    """The sources of the hooks by file name, and the path of git-claim."""
 
     sources: dict[str, str]
     git_claim: str
 
 
 def render(kit: Kit, event: str, *, chained: bool) -> bytes:
-    """One self-contained file, from the hook's own lines and what all share."""
+    """One self-contained file, from the hook's own lines and the shared parts."""
     shared = _without_note(kit.sources["gate.sh"]).replace(
         "git_claim=''", "git_claim='" + kit.git_claim.replace("'", "'\\''") + "'", 1
     )
@@ -36,7 +36,7 @@ def render(kit: Kit, event: str, *, chained: bool) -> bytes:
 
 
 def _without_note(source: str) -> str:
-    """Without the first line, which is for shellcheck."""
+    """The source without its first line, which is for shellcheck."""
     return source.partition("\n")[2]
 
 
@@ -46,7 +46,7 @@ def is_ours(data: bytes) -> bool:
 
 
 def is_edited(data: bytes) -> bool:
-    """Did somebody change or replace this hook of ours? An older version of ours is none of that."""
+    """Whether a user changed or replaced this hook. An older version of ours is not edited."""
     if not is_ours(data):
         return True
     _, made, body = data.split(b"\n", 2)

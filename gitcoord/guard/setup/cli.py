@@ -23,7 +23,7 @@ def places(call: Call, *, user: bool) -> list[Place]:
 
 
 def chosen(names: list[str], place: Place, *, no_tools: bool) -> list[Known]:
-    """Those that were named; else those in use."""
+    """The tools that were named; otherwise those in use."""
     if no_tools and (names or place.user):
         raise UsageError("--no-tools goes with neither --tool nor --user")
     unknown = [name for name in names if name not in _TITLES]
@@ -42,7 +42,7 @@ _VERBS = {
 
 
 def lines(changes: list[Change]) -> list[str]:
-    """What setup will do, a line for each file that changes."""
+    """One line for each file that setup will change."""
     rows = [change for change in changes if change.action in ("written", "changed")]
     return [
         _VERBS.get((change.what, change.action), "write {file}").format(
@@ -63,13 +63,13 @@ def to_commit(files: list[str], changes: list[Change], place: Place) -> list[str
 
 
 def leaving(changes: list[Change]) -> list[str]:
-    """What teardown will do."""
+    """One line for each file that teardown will change."""
     words = {"removed": "remove", "changed": "take the part of gitcoord out of"}
     return [f"{words[change.action]} {printable(change.shown)}" for change in changes if change.action in words]
 
 
 def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
-    """What was left alone and why; with what a person can add by hand."""
+    """Files that were left alone and why, with text that a person can add by hand."""
     for change in changes:
         if not change.problem:
             continue
@@ -79,7 +79,7 @@ def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
 
 
 def tell(call: Call, tools: list[Known], changes: list[Change]) -> None:
-    """What is for a person to do: by hand, or in a tool whose hooks are new."""
+    """Steps that are left to a person: edits by hand, and trusting new hooks in the tool."""
     tell_problems(call, changes, snippets=True)
     hooked = {change.tool for change in changes if change.what == "hooks" and change.action in ("written", "changed")}
     call.screen.hint(*(known.note for known in tools if known.note and known.name in hooked))

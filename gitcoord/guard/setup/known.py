@@ -1,6 +1,6 @@
 """The agent tools that setup knows: how each is recognised, where it looks, and which of its events are hooked.
 
-The words of their events are in `hot/tools/`; docs/guard.md has the same as a table.
+The words of their events are in `guard/tools/`; docs/guard.md has the same as a table.
 """
 
 from __future__ import annotations

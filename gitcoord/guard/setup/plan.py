@@ -1,4 +1,4 @@
-"""What setup and teardown would change for the agent tools, file by file: planned first, shown, then done.
+"""Plans, shows and makes the changes of setup and teardown for the agent tools, file by file.
 
 A file is read once for the plan; if it is another one when it is written, it is left alone. In a project no link is followed.
 """
@@ -16,7 +16,7 @@ from gitcoord.guard.setup.known import KNOWN, SKILL, Home, Known
 
 
 class Place(NamedTuple):
-    """Where: the project at `top` ('' in a bare repository), or with `user` the person's own directories."""
+    """The project at `top` ('' in a bare repository), or with `user` the person's own directories."""
 
     top: str
     environ: Mapping[str, str]
@@ -181,14 +181,14 @@ def _read(file: Path, top: Path | None) -> bytes | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError:
-        raise texts.Foreign("a file is in the way of its directory") from None
+        raise texts.Foreign("its directory is a file") from None
 
 
 # --- done -------------------------------------------------------------------------------------------------------------
 
 
 def apply(changes: Iterable[Change], place: Place) -> list[Change]:
-    """Do what changes something; tells what was done, or what stood in the way after all."""
+    """Make the changes; return them with the problems that came up."""
     return [_done(change, place) for change in changes]
 
 

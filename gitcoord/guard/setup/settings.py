@@ -29,7 +29,7 @@ def take(text: str, known: Known) -> str | None:
 
 
 def snippet(known: Known) -> str:
-    """What a person adds by hand. `hooks` comes first, which `put` does to no file that was there before."""
+    """Settings for a person to add by hand. `hooks` comes first, which `put` does to no existing file."""
     hooks = {event: [entry] for event, entry in known.hooks.items()}
     return json.dumps({"hooks": hooks, **known.skeleton}, indent=2)
 
@@ -64,7 +64,7 @@ def _owned(text: str) -> dict[str, Any]:
 
 
 def _paths(text: str) -> Iterator[tuple[str | int, ...]]:
-    """Where our entries are: whole groups, or our hook alone in a group to which somebody added others."""
+    """Paths of our entries: whole groups, or our hook alone in a group to which somebody added others."""
     root = jsontext.parse(text).value
     if not isinstance(root, dict):
         raise Unsafe("it is no object")

@@ -1,4 +1,4 @@
-"""How a command of Codex CLI ended: its events do not tell, the record that it keeps of the conversation does.
+"""Finds how a command of Codex CLI ended, in the rollout file that Codex keeps of a conversation.
 
 The line is there before the event that follows a command. All that hangs on it is a count of failures: whatever cannot be read, or
 is not as expected, is not known, and lets nothing pass.
@@ -17,7 +17,7 @@ _TAIL = 1 << 20  # bytes; the line has what the command printed, cut off at 64 K
 
 
 def with_outcome(event: ToolEvent) -> ToolEvent:
-    """The event with what the record says of its command."""
+    """The event with its command's outcome from the rollout file."""
     return event._replace(failed=failed(_tail(event.transcript), event.id)) if event.id else event
 
 
@@ -33,7 +33,7 @@ def failed(tail: bytes, id: str) -> bool | None:
 
 
 def _item(line: bytes) -> dict[str, object]:
-    """What a line says to be over; {} for any other line, and for what is none: the first one is a piece."""
+    """The completed item that a line records; {} for any other line or an incomplete one."""
     try:
         record = parse(line.decode())
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the files of the agent tools share: taking an action apart, reading patches, and JSON in and out.
+"""Helpers of the agent tools' files: effects of an action, patches, JSON in and out.
 
 A table says of each action of a tool what it does and under which names its arguments carry paths. Whatever a table calls a write, a
 read or a shell command and that does not have the expected shape is an error: it could not be judged.
@@ -66,7 +66,7 @@ NOTHING = ActionEffects()
 
 
 def effects_of(table: Table, name: str, args: Record, patch: str = "") -> ActionEffects:
-    """What the action would do; ValueError where it is known and its arguments are not as they should be."""
+    """The effects of an action; ValueError if the action is known and its arguments are malformed."""
     kind, *keys = table.get(name) or _mcp_action(name, args) or _guess(args)
     if kind == WRITE:
         return ActionEffects(writes=_paths(name, args, keys, needed=True))
@@ -108,7 +108,7 @@ def with_effects(
 
 
 def effects_after(table: Table, name: str, args: Record, patch: str = "") -> ActionEffects:
-    """The same of an action that is over: there is nothing left to judge, so nothing is an error."""
+    """The effects of a finished action, which is not judged any more, so malformed arguments are ignored."""
     try:
         return effects_of(table, name, args, patch)
     except ValueError:
@@ -143,7 +143,7 @@ def _paths(name: str, args: Record, keys: list[str], *, needed: bool) -> tuple[s
 
 
 def _pattern_directories(args: Record, places: tuple[str, ...]) -> list[str]:
-    """Where a search goes whose pattern for names begins with a directory: 'secret/**' reads what is in there."""
+    """Directories that a search's file pattern begins with: 'secret/**' reads below 'secret'."""
     found = []
     for pattern in [args[key] for key in _PATTERNS if isinstance(args.get(key), str)]:
         plain = pattern
@@ -198,7 +198,7 @@ def patched_files(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-# --- words in ---------------------------------------------------------------------------------------------------------
+# --- reading events ---------------------------------------------------------------------------------------------------------
 
 
 def text(data: Record, *keys: str) -> str:
@@ -218,15 +218,14 @@ def required(data: Record, key: str) -> str:
 
 
 def phase(events: dict[str, str], name: str, *, about: bool) -> str:
-    """When it comes; ValueError for an event about an action that nobody knows."""
+    """The phase of an event; ValueError for an unknown event about an action."""
     if name not in events and about:
         raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
     return events.get(name, OTHER)
 
 
 def failure_reply(events: dict[str, str], name: str, message: str, *, about: bool) -> Reply:
-    """gitcoord itself could not judge: closed before an action and where it is not known what is asked; elsewhere a note,
-    since nothing is at stake."""
+    """The reply if gitcoord could not judge: a denial before an action or for an unknown event, otherwise a note."""
     known = events.get(name, BEFORE if not name or about else OTHER)
     return deny_reply(message) if known == BEFORE else warn_reply(message)
 
@@ -307,7 +306,7 @@ def parse(words: str) -> object:
     return value
 
 
-# --- words out --------------------------------------------------------------------------------------------------------
+# --- writing replies --------------------------------------------------------------------------------------------------------
 
 
 def without_surrogates(words: str) -> str:
@@ -333,7 +332,7 @@ def json_reply(record: Record) -> Reply:
 
 
 def deny_reply(words: str) -> Reply:
-    """What every tool takes for a denial, whichever event it is: exit code 2 and a reason on stderr."""
+    """The denial that every tool understands: exit code 2 and a reason on stderr."""
     return Reply(err=(reason(words) + "\n").encode(), code=2)
 
 

@@ -1,4 +1,4 @@
-"""init: the first event of a ledger. It fixes format, case folding, sync branch and authority."""
+"""init: the first event of a ledger. It fixes format, case folding, trunk and authority."""
 
 from __future__ import annotations
 

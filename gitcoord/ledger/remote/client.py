@@ -64,7 +64,7 @@ class Client(GitRemote):
     """A remote whose refs this process moves by itself, where it can."""
 
     def __init__(self, local: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
-        """`near` has the objects that are to be sent."""
+        """`local` has the objects to send."""
         super().__init__(env, name, **settings)
         self._local = local
         self._git_alone = self.branches or not self.atomic

@@ -1,7 +1,7 @@
-"""The repository that decides, where that is another one: `git push` and `git fetch`, and what their answers mean.
+"""A remote authority: `git push` and `git fetch`, and the meaning of their output.
 
-A push is a compare-and-swap: every ref goes with what it is expected to be, all of them or none. What git prints is sorted
-into few answers, because each asks for something else: try again, give up, look again later, find out what happened.
+A push is a compare-and-swap: each ref is sent with its expected value, and all refs move or none. git's output is classified
+into a few results, each of which needs another reaction: try again, give up, fetch later, find out what happened.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command
 
 
 class RemoteResult(NamedTuple):
-    """An answer: its sort, and the words of git or of the other side."""
+    """The result of a push or fetch: its kind, and the words of git or of the server."""
 
     kind: str
     words: str = ""
@@ -69,24 +69,24 @@ class GitRemote:
         atomic: bool = True,
         patience: Patience | None = None,
     ) -> None:
-        """`patience`: how long the other side is waited for."""
+        """`patience`: how long to wait for the server."""
         self.name = name
         self.branches = branches
         self.atomic = atomic
-        self.notes: LockNotes | None = None  # where to note whose locks these are; a test may do without
+        self.notes: LockNotes | None = None  # records which process owns which lock; None in some tests
         self._env = env
         self.patience = patience or Patience(name, fixed(JOINING))
 
     def takes(self, ref: RefName) -> bool:
-        """Is this ref kept there?"""
+        """Is this ref kept at the remote?"""
         return ref == LEDGER or ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
 
     def there(self, ref: RefName) -> RefName:
-        """The ref's name on the other side."""
+        """The ref's name at the remote."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
     def push(self, moves: Iterable[RefUpdate], options: tuple[str, ...] = ()) -> RemoteResult:
-        """Move all these refs there, or none."""
+        """Move all these refs at the remote, or none."""
         rows = [m for m in moves if self.takes(m.ref) and (m.old or m.new)]
         if not rows:
             return RemoteResult(LANDED)
@@ -103,8 +103,8 @@ class GitRemote:
     def _push_rows(self, rows: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options)
-        # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
-        # where they could not, the next writer mends them.
+        # Without atomic pushes: a heartbeat that moved alone is harmless, and the next writer fixes claim refs that
+        # did not follow the ledger.
         beats, ledger = ([m for m in rows if m.ref.startswith(SESSIONS)], [m for m in rows if m.ref == LEDGER])
         for part in filter(None, (beats, ledger)):
             report = self._push(part, options)
@@ -122,11 +122,11 @@ class GitRemote:
         return parse_push(code, out.decode("utf-8", "replace"), complaint)
 
     def fetch(self, *, back: bool = False, ledger: bool = True) -> RemoteResult:
-        """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
+        """Fetch the ledger, claims and heartbeats, all or none. NO_LEDGER if the remote has no ledger.
 
-        BEHIND where the ledger there lacks what the one here has, unless that may go `back`: another fetch here saw a newer
-        one and was quicker, or it was rewound there. LOCKED where lock files of this clone are in the way: see `locked_refs`.
-        `ledger`: False leaves it out, where the other side has none.
+        BEHIND if the remote's ledger lacks commits of the mirror, which may only go back with `back`: another fetch of this
+        clone was quicker, or the ledger was rewound there. LOCKED if lock files of this clone exist: see `locked_refs`.
+        `ledger`: False leaves the ledger out.
         """
         sessions = BRANCH_SESSIONS if self.branches else SESSIONS
         specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}"] if ledger else []
@@ -142,7 +142,7 @@ class GitRemote:
         if not code:
             return RemoteResult(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
-            return RemoteResult(BEHIND)  # git has no words for it, being quiet
+            return RemoteResult(BEHIND)  # a quiet git prints nothing for it
         if code < 0 and not complaint:
             return RemoteResult(RACED, _end_of(code))
         if "couldn't find remote ref" in complaint:
@@ -157,13 +157,13 @@ class GitRemote:
         return RemoteResult(UNREACHABLE, _last_words(complaint))
 
     def ledger(self) -> Oid | None:
-        """Where the ledger is there, by its own word."""
+        """The remote's present ledger."""
         with self.patience.asking(changes=False):
             return look_at_own_ref(self._env, self.patience, self.name, LEDGER).text.partition("\t")[0] or None
 
 
 def locked_refs(complaint: str) -> list[str]:
-    """The refs of this clone whose lock files are in the way, by git's words."""
+    """The refs of this clone whose lock files git complains about."""
     files = [
         part.partition("'")[0] for part in complaint.split("Unable to create '")[1:] if ".lock': File exists" in part
     ]
@@ -171,7 +171,7 @@ def locked_refs(complaint: str) -> list[str]:
 
 
 def _below_git_dir(path: str) -> str:
-    """A ref by its file, wherever the git directory is; '' for what is none."""
+    """The ref of a file in any git directory; '' for another file."""
     if path.endswith("/packed-refs"):
         return "packed-refs"
     _, slash, rest = path.rpartition("/refs/")
@@ -179,7 +179,7 @@ def _below_git_dir(path: str) -> str:
 
 
 def parse_push(code: int, out: str, complaint: str) -> RemoteResult:
-    """What a push came to, from git's exit code, its lines for machines and its words for people."""
+    """The result of a push, from git's exit code, its porcelain output and its messages."""
     rows = [line.split("\t") for line in out.split("\n") if line[1:2] == "\t"]
     reasons = [row[2] for row in rows if row[0] == "!" and len(row) > 2]
     if not code and rows and not reasons:
@@ -193,25 +193,25 @@ def parse_push(code: int, out: str, complaint: str) -> RemoteResult:
 
 
 def classify(reasons: list[str], words: str) -> RemoteResult:
-    """What refused refs mean, by the reason for each; `words` are those of the host."""
+    """Classify a push by the reasons for its refused refs; `words` are those of the server."""
     own = [reason for reason in reasons if not any(follows in reason for follows in _FOLLOWS)]
     if any("unpacker error" in reason for reason in own):
         return RemoteResult(FAILED, words or own[0])
     if any(moved in reason for reason in own for moved in _MOVED):
         return RemoteResult(RACED, own[0])
-    if not own:  # all or none, and the other side does not say which one it was
+    if not own:  # atomic, and the server does not say which ref was the reason
         return RemoteResult(RACED, words or reasons[0])
     return RemoteResult(REJECTED, words or own[0])
 
 
 def _host_words(complaint: str) -> str:
-    """What the other side said, without git's own lines around it."""
+    """The server's lines, without git's own."""
     lines = [line[len("remote:") :].strip() for line in complaint.split("\n") if line.startswith("remote:")]
     return "\n".join(line for line in lines if line)[:_WORDS]
 
 
 def _end_of(code: int) -> str:
-    """Of a git that had no words: a broken pipe ends it silently, for one."""
+    """Words for a git that printed none: a broken pipe ends it so."""
     return f"git was ended by signal {-code}" if code < 0 else f"git ended with {code} and said nothing"
 
 

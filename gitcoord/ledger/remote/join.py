@@ -1,6 +1,6 @@
-"""Setting up a clone whose authority is a remote: find out what is there and what it takes, join it or make it.
+"""Setting up a clone with a remote authority: probe the host, then join its ledger or make one.
 
-Nothing is noted in this clone before the remote has said yes: a failure leaves everything as it was.
+Nothing is written to this clone's settings before the remote has accepted: a failure changes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class HostCapabilities(NamedTuple):
-    """What the host takes."""
+    """The pushes that the host accepts."""
 
     branches: bool  # nothing but branches
     atomic: bool
@@ -44,11 +44,11 @@ class HostCapabilities(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What was there before."""
+    """The ledgers that existed before."""
 
     name: str
     url: str
-    there: Oid | None  # where the remote's ledger stands
+    there: Oid | None  # the remote's ledger
     has_own: bool  # this clone has a ledger of its own
 
 
@@ -94,12 +94,12 @@ def init_remote(
 
 
 def _fetch_first(joined: Context, local: PlumbingStore, found: _Found) -> None:
-    """Refused where what the remote has is no ledger; this clone is as it was."""
+    """Fetch. Refused if the remote's branch is no ledger; this clone is then left as it was."""
     known = local.resolve([TIP])[0] is not None
     try:
         fetch(joined)
     except NotInitialised:
-        pass  # told below, in words about the remote
+        pass  # the caller says so
     there = local.resolve([LEDGER])[0]
     if not known and there is not None and not is_ledger(local, LEDGER):
         _forget_copies(local)
@@ -107,7 +107,7 @@ def _fetch_first(joined: Context, local: PlumbingStore, found: _Found) -> None:
 
 
 def _find(ctx: Context, local: PlumbingStore, name: str) -> _Found:
-    """Refused where this clone and the remote each have a ledger, and neither is the other's earlier state."""
+    """Refused if this clone and the remote each have a ledger, and neither is the other's earlier state."""
     url, there = _url(ctx, name), _ledger_there(ctx, name)
     here = local.resolve([LEDGER])[0]
     has_own = ctx.remote == "" and here is not None
@@ -125,7 +125,7 @@ def _find(ctx: Context, local: PlumbingStore, name: str) -> _Found:
 
 
 def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Format:
-    """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
+    """The ledger's format record. Refused if it was set up at another address, without `same` or `adopt`."""
     record = format_record(read_snapshot(joined, trusting=True).state)
     recorded = str(record.authority.get("remote", ""))
     if adopt and recorded != found.url:
@@ -154,7 +154,7 @@ def _url(ctx: Context, name: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """Everybody reads the ledger: the address goes there without a user's name and password, or a token."""
+    """The address without user name, password or token: it is recorded in the ledger, which everybody reads."""
     scheme, sep, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     if not sep or "@" not in host:
@@ -170,14 +170,14 @@ def _local(ctx: Context) -> PlumbingStore:
 
 
 def _patience(ctx: Context, name: str) -> Patience:
-    """Whoever joins may have a whole ledger to send, of which nobody hears anything meanwhile."""
+    """More patience than usual: joining may push a whole ledger, without output meanwhile."""
     patience = patience_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
     patience.tell = ctx.tell
     return patience
 
 
 def _ledger_there(ctx: Context, name: str) -> Oid | None:
-    """Where the remote's ledger stands; None where it has none."""
+    """The remote's ledger; None if it has none."""
     answer = ls_remote(ctx.repo.env, _patience(ctx, name), name, LEDGER, LEDGER + "/*")
     answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
     rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
@@ -210,7 +210,7 @@ def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCap
 
 
 def probe(ctx: Context, name: str) -> HostCapabilities:
-    """Try what the host takes, on a ref that is removed at once."""
+    """Find out which pushes the host accepts, with a ref that is removed at once."""
     local = _local(ctx)
     oid = local.write("blob", b"gitcoord asks what this host takes\n")
     local.flush()
@@ -220,7 +220,7 @@ def probe(ctx: Context, name: str) -> HostCapabilities:
         remote = _Probing(ctx.repo.env, name, atomic=capabilities.atomic, patience=_patience(ctx, name))
         options = (
             ("gitcoord-probe",) if capabilities.options else ()
-        )  # names nobody: some accounts stand for few agents
+        )  # names no agent: an account may act only for some
         report = remote.push([RefUpdate(ref, "", oid)], options)
         if report.kind == LANDED:
             remote.push([RefUpdate(ref, oid, "")], options)
@@ -246,7 +246,7 @@ def _failed(name: str, report: RemoteResult) -> StoreError:
 
 
 def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
-    """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
+    """Push this clone's own ledger, with an `adopt` event on top, to the remote."""
     store = store_of(joined)
     with ctx.queue():
         from gitcoord.ledger.events.adopt import Adopt, decide
@@ -268,7 +268,7 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
 
 
 def _follow_tip(joined: Context) -> None:
-    """A clone that has just seen the ledger for the first time takes it as it is."""
+    """Set the tip of a clone that has just fetched the ledger for the first time."""
     local = store_of(joined).local
     ledger, tip = local.resolve([LEDGER, TIP])
     if ledger is not None and tip is None:
@@ -276,7 +276,7 @@ def _follow_tip(joined: Context) -> None:
 
 
 def _forget_copies(local: PlumbingStore) -> None:
-    """Leave this clone as it was: it had no ledger."""
+    """Delete the fetched refs: this clone had no ledger before."""
     refs = {**local.list_refs(CLAIMS), **local.list_refs(SESSIONS)}
     refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), local.resolve([LEDGER, TIP])) if oid is not None})
     local.swap([Delete(ref, oid) for ref, oid in refs.items()])
@@ -297,7 +297,7 @@ def _elsewhere(name: str, url: str, recorded: str) -> Refused:
 
 
 def place(url: str) -> str:
-    """What an address names, whatever the way there: host and path, without scheme, user, port and '.git'."""
+    """Host and path of an address, without scheme, user, port and '.git'."""
     scheme, sep, rest = url.partition("://")
     if not sep:
         host, colon, path = url.partition(":")

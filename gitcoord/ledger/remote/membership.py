@@ -1,4 +1,4 @@
-"""Which ledger a clone that has none belongs to: the project's own settings, in the work tree, may say."""
+"""The ledger that a clone without one belongs to, by the policy in the work tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def authority_of(ctx: Context, wish: str = "") -> str:
-    """The remote that decides: as asked for, as this clone has joined it, or as the project says; '' for this clone."""
+    """The remote authority: as asked for, as joined before, or as the policy says; '' for this clone."""
     name = wish or ctx.remote or ctx.policy_setting("authority")
     return "" if name == "local" else name
 

@@ -1,6 +1,6 @@
-"""The store of a clone whose authority is a remote: this clone's refs are what was last seen there.
+"""The store of a clone whose authority is a remote: its refs mirror those of the remote.
 
-Reading looks here, through what waits to be pushed (the overlay); a swap is a push, which this clone's refs then follow.
+Reads see the mirror with the batches that wait to be pushed on top (the overlay). A swap is a push, then the mirror follows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MirrorStore:
-    """Implements Store on two repositories: `near` has the copies, `far` decides."""
+    """Implements Store: `local` has the mirror, `remote` is the authority."""
 
     def __init__(self, local: PlumbingStore, remote: GitRemote) -> None:
         self.local = local
@@ -43,7 +43,7 @@ class MirrorStore:
         return [next(found) if name else None for name in wanted]
 
     def _name(self, name: str) -> str:
-        """What to ask for instead; '' for a ref that will be gone."""
+        """The name to read under the overlay; '' for a ref that will be deleted."""
         ref, colon, path = name.partition(":")
         if ref not in self.overlay:
             return name
@@ -81,7 +81,7 @@ class MirrorStore:
         self.local.discard(oid)
 
     def swap(self, operations: Sequence[Operation]) -> None:
-        """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
+        """Push at once, past the batches. Operations on refs that the remote does not keep are done here only."""
         self.flush()
         moves = [as_update(op) for op in operations if self.remote.takes(op.ref)]
         if all(m.old == m.new for m in moves):
@@ -93,10 +93,10 @@ class MirrorStore:
         self.follow([as_update(op) for op in operations])
 
     def follow(self, moves: Sequence[RefUpdate]) -> bool:
-        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
+        """Update the mirror after a push. False: that failed, and a fetch is needed."""
         now = self.local.resolve([m.ref for m in moves])
         if any(m.ref == LEDGER and oid != (m.old or None) for m, oid in zip(moves, now)):
-            return False  # the ledger here is not the one they stand on
+            return False  # the mirror is not at the ledger that was pushed onto
         operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new or None)) is not None]
         try:
             if operations:
@@ -135,7 +135,7 @@ def as_update(operation: Operation) -> RefUpdate:
 def open_mirror(
     local: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, long_lived: bool = False
 ) -> MirrorStore:
-    """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
+    """The store that the settings describe. `long_lived`: push with `client`."""
     name = settings.get("gitcoord.authority")
     capabilities: dict[str, Any] = {
         "branches": settings.get("gitcoord.namespaces") == "branches",
@@ -155,7 +155,7 @@ def open_mirror(
 def patience_for(
     name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
 ) -> Patience:
-    """How long a remote is waited for: by the local settings, by the project's `[remote] timeout`, or so many seconds."""
+    """How long to wait for a remote: the local setting, else the policy's `[remote] timeout`, else these seconds."""
     known: list[float] = []
 
     def limit(changes: bool) -> float:
@@ -168,7 +168,7 @@ def patience_for(
 
 
 def _policy_timeout(repo: Repo) -> str:
-    """As the policy in the work tree says it: how long to wait is no matter of trust, and nothing older need be at hand."""
+    """`[remote] timeout` of the policy in the work tree, which need not be trusted for this."""
     path = f"{repo.worktree}/{CONFIG}"
     if not repo.worktree or not exists(path):
         return ""
@@ -176,7 +176,7 @@ def _policy_timeout(repo: Repo) -> str:
 
 
 def _seconds(wish: str, usual: float) -> float:
-    """A number of seconds, also with an 's' after it, or of minutes with an 'm'."""
+    """A number of seconds (`30`, `30s`) or minutes (`2m`)."""
     times = {"s": 1, "m": 60}.get(wish[-1:], 0)
     digits = wish[:-1] if times else wish
     return float(digits) * (times or 1) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else usual

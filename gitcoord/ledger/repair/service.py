@@ -1,4 +1,4 @@
-"""Repair: what `fsck` names is mended, and nothing is thrown away.
+"""`fsck --repair`: every difference that `fsck` names is repaired, and nothing is thrown away.
 
 A ledger that is replaced stays below refs/gitcoord/lost/. Commits that are no events stay in the history, named by a
 repair event. Where events may be lost for good, an epoch event leaps, so that no token is ever given twice.
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str, object]:
-    """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
+    """Repair what `fsck` names, under the writers' queue. Gives what was done and what is left."""
     done: list[str] = []
-    with _carrier(ctx), ctx.queue():
+    with _push_lock(ctx), ctx.queue():
         if isinstance(ctx.local, PlumbingStore):
             ctx.local.replay_every_redo_log()
         _clear_locks(ctx, done)
@@ -54,8 +54,8 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
     return {"clean": not found["differences"], "repaired": done, **found}
 
 
-def _carrier(ctx: Context) -> Queue:
-    """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
+def _push_lock(ctx: Context) -> Queue:
+    """The lock that keeps this clone from pushing and fetching meanwhile. It is taken before the queue, as everywhere."""
     return PushLock(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
 
 
@@ -111,7 +111,7 @@ def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str])
         _swap(ctx, actor, (LEDGER, head, tip))
         done.append(f"put the ledger back to its recorded tip {tip[:12]}")
         return
-    # The tip, our witness, is gone. A head that is a legal event is the truth we have; without one, the newest event left.
+    # The tip is gone too. A head that is an event is the best evidence; without one, the newest event that is left.
     newest = commit_at(ctx, head) or newest_claim(ctx) or newest_event(ctx)
     if newest is None:
         raise CouldNotJudge(
@@ -146,8 +146,8 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
     assert head is not None
     if not outcome.skipped and not tree_differences(ctx, outcome):
         return
-    mender: Store = _ObjectRewriter(ctx.store)  # type: ignore[assignment]
-    tree = TreeEditor(mender, Trees(ctx.store)).edit(None, dict(blobs_of(mender, outcome.state)))
+    rewriter: Store = _ObjectRewriter(ctx.store)  # type: ignore[assignment]
+    tree = TreeEditor(rewriter, Trees(ctx.store)).edit(None, dict(blobs_of(rewriter, outcome.state)))
     assert tree is not None
     if not outcome.skipped and tree == outcome.last.tree:
         ctx.store.flush()

@@ -1,1 +1,1 @@
-"""What commands do: one file a family, each with `perform(run, call)`. `dispatch.py` knows which."""
+"""Effects of commands: one file a family, each with `perform(run, call)`. `dispatch.py` picks the family."""

@@ -1,4 +1,4 @@
-"""Commands that pack, unpack and fetch: tar, zip, gzip and its relatives, curl, wget."""
+"""Commands that pack, unpack and fetch: tar, zip, 7z, gzip and its kin, cpio, curl, wget."""
 
 from __future__ import annotations
 
@@ -34,8 +34,18 @@ def perform(run: Run, call: Call) -> None:
         _compress(run, call)
     elif name in ("tar", "bsdtar", "gtar"):
         _tar(run, call)
+    elif name.startswith("7z"):
+        _seven_zip(run, call)
     else:
-        {"unzip": _unzip, "zip": _zip, "curl": _curl, "wget": _wget}[name](run, call)
+        {"unzip": _unzip, "zip": _zip, "cpio": _cpio, "curl": _curl, "wget": _wget}[name](run, call)
+
+
+def _unpack(run: Run, call: Call, places: list[Arg]) -> None:
+    for place in places[-1:]:
+        for path in run.resolve(place) or place.below or ("",):
+            run.unknown(call.raw, f"{call.name} unpacks files there", path)
+    if not places:
+        run.unknown_here(call.raw, f"{call.name} unpacks files here")
 
 
 def _tar(run: Run, call: Call) -> None:
@@ -51,7 +61,7 @@ def _tar(run: Run, call: Call) -> None:
         for arg in archives:
             run.read(arg, "tar reads it")
         if not given.has("-O", "--to-stdout"):
-            run.unknown_below(given.values("-C", "--directory")[-1:], call.raw, "tar unpacks files there")
+            _unpack(run, call, given.values("-C", "--directory"))
     elif given.has("-t", "--list", "-d", "--diff", "--compare"):
         for arg in archives:
             run.read(arg, "tar reads it")
@@ -84,7 +94,7 @@ def _unzip(run: Run, call: Call) -> None:
         run.read(arg, "unzip reads it")
     if given.has("-l", "-t", "-p", "-Z", "-v", "-z", "-c"):
         return
-    run.unknown_below(given.values("-d")[-1:], call.raw, "unzip unpacks files there")
+    _unpack(run, call, given.values("-d"))
 
 
 def _zip(run: Run, call: Call) -> None:
@@ -98,6 +108,30 @@ def _zip(run: Run, call: Call) -> None:
         run.read(arg, "zip reads it")
         if given.has("-m", "--move"):
             run.delete(arg, "zip -m deletes it")
+
+
+def _seven_zip(run: Run, call: Call) -> None:
+    given = parse([arg for arg in call.args if not arg.text.startswith("-o")])
+    verb = given.operands[0].text if given.operands else ""
+    for arg in given.operands[1:2]:
+        if verb in ("a", "u", "d", "rn"):
+            run.write(arg, f"{call.name} writes it")
+        else:
+            run.read(arg, f"{call.name} reads it")
+    if verb in ("x", "e"):
+        _unpack(run, call, [arg._replace(text=arg.text[2:]) for arg in call.args if arg.text.startswith("-o")])
+    elif verb in ("a", "u"):
+        for arg in given.operands[2:]:
+            run.read(arg, f"{call.name} reads it")
+
+
+def _cpio(run: Run, call: Call) -> None:
+    given = parse(call.args, "-F -D -O -I -E -H --file --directory")
+    if given.has("-i", "-p", "--extract", "--pass-through") and not given.has("-t", "--list"):
+        _unpack(run, call, given.values("-D", "--directory") or given.operands[:1])
+    elif given.has("-o", "--create"):
+        for arg in given.values("-F", "-O", "--file"):
+            run.write(arg, "cpio writes it")
 
 
 def _compress(run: Run, call: Call) -> None:
@@ -190,7 +224,7 @@ def _wget(run: Run, call: Call) -> None:
         return
     places = given.values("-P", "--directory-prefix")
     if given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
-        run.unknown_below(places[-1:], call.raw, "wget writes files there")
+        _unpack(run, call, places)
         return
     for arg in given.operands:
         name = _remote_name(arg)

@@ -1,4 +1,4 @@
-"""What the shell does itself: cd, variables, echo; and small programs whose output can be foretold."""
+"""Shell builtins (cd, variables, echo), and small programs whose output can be predicted."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ _OUTPUT = ("printf", "echo", "pwd", "dirname", "basename", "realpath", "readlink
 
 
 def _output(run: Run, call: Call) -> None:
-    """What it prints, for `$(...)`."""
+    """Set the command's output, for `$(...)`."""
     args = call.args
     if call.name == "pwd":
         run.output = value_of(*run.state.cwds) if run.state.cwds else NOT_KNOWN

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Call, Run
 
 _FAMILIES = {
-    "files": "cp mv ln install dd split mktemp rsync scp gcc g++ cc c++ clang clang++ uniq mkdir sqlite3 docker podman",
+    "files": "cp mv ln install dd split csplit mktemp rsync scp gcc g++ cc c++ clang clang++ uniq convert magick ffmpeg mkdir "
+    "sqlite3 docker podman",
     "text": "sed gsed awk gawk mawk nawk perl ruby patch grep egrep fgrep rg ag ack jq yq tee cat",
-    "archives": "tar bsdtar gtar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma curl wget pigz",
+    "archives": "tar bsdtar gtar unzip zip 7z 7za 7zr gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma cpio curl wget pigz",
     "git": "git git-claim git-coord git-handoff gh",
-    "wrappers": "sudo doas env nice timeout gtimeout nohup time command builtin exec stdbuf setsid ionice unbuffer xargs watch "
-    "npx bunx pnpx uvx pipx coproc strace ltrace chrt taskset chronic entr caffeinate busybox toybox fakeroot proxychains rtk "
-    "flock su runuser",
+    "wrappers": "sudo doas env nice timeout gtimeout nohup time command builtin exec stdbuf setsid ionice chrt taskset unbuffer "
+    "flock xargs parallel watch script su runuser npx bunx pnpx uvx pipx coproc strace ltrace chronic entr caffeinate "
+    "busybox toybox fakeroot proxychains rtk",
     "shells": "bash sh dash zsh ksh ash fish eval source . trap python python2 python3 pypy pypy3 node nodejs deno php lua Rscript "
     "julia osascript pwsh powershell tclsh expect gdb at batch crontab tmux screen",
     "builtins": "cd pushd popd export declare typeset local readonly unset alias unalias set shift read mapfile readarray "
@@ -27,7 +28,7 @@ _FAMILIES = {
     "tools": "make gmake npm yarn pnpm bun pip pip3 pipenv poetry uv cargo go ruff black isort autoflake autopep8 yapf prettier eslint "
     "stylelint biome gofmt goimports rustfmt clang-format dos2unix unix2dos shfmt terraform tofu mix rubocop php-cs-fixer standard "
     "dart swiftformat ktlint sqlfluff pyupgrade bundle composer pre-commit husky lefthook hatch tox nox rye pdm dprint "
-    "buf mvn gradle gradlew mvnw dotnet cmake bazel",
+    "buf mvn gradle gradlew mvnw dotnet cmake bazel openssl",
 }  # fmt: skip
 FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers."""
+"""Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers and the like."""
 
 from __future__ import annotations
 
@@ -20,34 +20,40 @@ _CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xprepro
 
 def perform(run: Run, call: Call) -> None:
     {
-        "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "mktemp": _mktemp,
-        "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "mkdir": _mkdir,
+        "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
+        "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "convert": _last, "magick": _last, "ffmpeg": _last, "mkdir": _mkdir,
         "sqlite3": _sqlite, "docker": _docker, "podman": _docker,
     }.get(call.name, _compiler)(run, call)  # fmt: skip
 
 
-def _targets(run: Run, given: Given) -> list[tuple[Arg, Arg]]:
-    """Pairs of a source and the file that it becomes: a directory as the target takes the names of the sources."""
+def _targets(run: Run, given: Given, sources: list[Arg], last: Arg | None) -> list[tuple[Arg, Arg]]:
+    """(source, the file that it becomes): a directory as the target takes the names of the sources."""
     into = given.values("-t", "--target-directory")
-    if not into and not given.operands:
+    target = into[-1] if into else last
+    if target is None:
         return []
-    sources, target = (given.operands, into[-1]) if into else (given.operands[:-1], given.operands[-1])
-    if given.has("--parents"):
-        return [(source, _in_directory(run, target, source, parents=True)) for source in sources]
     fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
-    if not fills or given.has("-T", "--no-target-directory"):
-        return [(source, target) for source in sources]
-    return [(source, _in_directory(run, target, source)) for source in sources]
+    if given.has("-T", "--no-target-directory"):
+        fills = False
+    if given.has("--parents"):
+        return [(source, _beneath(target, source)) for source in sources]
+    return [(source, below(target, source) if fills else target) for source in sources]
 
 
-def _in_directory(run: Run, target: Arg, source: Arg, *, parents: bool = False) -> Arg:
-    """The file that a source becomes in a directory: by its last name, or (`cp --parents`) by its whole path."""
+def _beneath(target: Arg, source: Arg) -> Arg:
+    """`cp --parents`: the whole path of the source, in the directory."""
+    if not target.known or not source.known:
+        return below(target, source)
+    return target._replace(text=f"{target.text.rstrip('/')}/{source.text.lstrip('/')}")
+
+
+def below(target: Arg, source: Arg) -> Arg:
+    """The file in a directory that has the source's name."""
     if not target.known:
         return target
     if not source.known:
-        return target._replace(known=False, below=run.resolve(target))
-    name = source.text.lstrip("/") if parents else base_name(source.text)
-    return target._replace(text=f"{target.text.rstrip('/')}/{name}")
+        return target._replace(known=False, below=(target.text,) if target.text.startswith("/") else ())
+    return target._replace(text=f"{target.text.rstrip('/')}/{base_name(source.text)}")
 
 
 def _is_dir(run: Run, target: Arg) -> bool:
@@ -61,11 +67,17 @@ def _copy(run: Run, call: Call) -> None:
         for arg in given.operands:
             _makes_directory(run, arg, "install makes the directory")
         return
-    for source, target in _targets(run, given):
+    into = given.has("-t", "--target-directory")
+    sources = given.operands if into else given.operands[:-1]
+    last = given.operands[-1] if given.operands and not into else None
+    for source, target in _targets(run, given, sources, last):
         if call.name == "mv":
             run.delete(source, "mv takes it away")
         else:
             run.read(source, f"{call.name} reads it")
+        if not target.known and not target.below:
+            resolved = run.resolve(last) if last is not None else ()
+            target = target._replace(below=resolved)
         run.write(target, f"{call.name} writes it")
         if given.has("-b", "--backup", "-S", "--suffix") and target.known:
             suffix = next((arg.text for arg in given.values("-S", "--suffix")), "~")
@@ -81,12 +93,15 @@ def _link(run: Run, call: Call) -> None:
         source = given.operands[0]
         _linked(run, source, source._replace(text=base_name(source.text)), given)
         return
-    for source, target in _targets(run, given):
+    into = given.has("-t", "--target-directory")
+    sources = given.operands if into else given.operands[:-1]
+    last = given.operands[-1] if given.operands and not into else None
+    for source, target in _targets(run, given, sources, last):
         _linked(run, source, target, given)
 
 
 def _linked(run: Run, source: Arg, target: Arg, given: Given) -> None:
-    """What is written to the link from here on goes where it leads."""
+    """Record the link: later writes to it go to its target."""
     run.write(target, "ln makes the link")
     soft = given.has("-s", "--symbolic")
     for path in run.resolve(target):
@@ -104,19 +119,22 @@ def _dd(run: Run, call: Call) -> None:
 
 
 def _split(run: Run, call: Call) -> None:
-    """Many files that begin alike: only their directory is known."""
-    given = parse(
-        call.args,
-        "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter",
-    )
+    """Many files that begin alike: all that can be said is their directory."""
+    valued = "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter -f --prefix"
+    given = parse(call.args, valued)
     for arg in given.operands[:1]:
         if arg.text != "-":
-            run.read(arg, "split reads it")
+            run.read(arg, f"{call.name} reads it")
+    prefix = given.operands[1:2] if call.name == "split" else given.values("-f", "--prefix")
     if given.has("--filter"):
         run.unknown(call.raw, "split --filter runs a command on each part")
         return
-    places = [arg._replace(text=dir_name(arg.text)) if arg.known else arg for arg in given.operands[1:2]]
-    run.unknown_below(places, call.raw, "split writes its parts there")
+    for arg in prefix or []:
+        place = arg._replace(text=dir_name(arg.text)) if arg.known else arg
+        for path in run.resolve(place) or place.below or ("",):
+            run.unknown(arg.raw, f"{call.name} writes files that begin so", path)
+    if not prefix:
+        run.unknown_here(call.name, f"{call.name} writes its parts here")
 
 
 def _mktemp(run: Run, call: Call) -> None:
@@ -145,7 +163,7 @@ def _rsync(run: Run, call: Call) -> None:
         return
     sources = given.operands[:-1]
     if call.name == "scp" or not any(source.text.endswith("/") for source in sources):
-        for _, path in _targets(run, given):
+        for _, path in _targets(run, given, sources, target):
             run.write(path, f"{call.name} writes it")
     else:
         run.write(target, f"{call.name} writes it and what is below")
@@ -166,6 +184,15 @@ def _uniq(run: Run, call: Call) -> None:
         run.write(arg, "uniq writes it")
     if not given.operands:
         run.output = run.feed
+
+
+def _last(run: Run, call: Call) -> None:
+    """Converters that write their last word."""
+    if len(call.args) > 1 and not call.args[-1].text.startswith("-"):
+        run.write(call.args[-1], f"{call.name} writes it")
+        for before, arg in zip(call.args, call.args[1:-1]):
+            if before.text == "-i":
+                run.read(arg, f"{call.name} reads it")
 
 
 def _mkdir(run: Run, call: Call) -> None:

@@ -15,7 +15,7 @@ _FILES = {"-fprint": 1, "-fprint0": 1, "-fprintf": 1, "-fls": 1}
 
 def perform(run: Run, call: Call) -> None:
     if call.name == "ls":
-        # Of a directory it prints bare names, which whoever gets them looks for where the shell stands.
+        # ls prints bare names, which the next command looks up in the current directory.
         named = parse(call.args, "-I -w -T --ignore --color --hide").operands
         run.output = Value((), tuple(dict.fromkeys((*run.state.cwds, *_roots(run, named)))))
     elif call.name == "find":

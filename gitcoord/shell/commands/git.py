@@ -1,8 +1,9 @@
-"""What git's commands do to the files of a work tree; ways around its hooks; gitcoord's own commands."""
+"""Effects of git's commands on a work tree; bypasses of its hooks; gitcoord's own commands."""
 
 from __future__ import annotations
 
 from gitcoord.shell import bypass
+from gitcoord.shell.commands.worktree import whole
 from gitcoord.shell.options import Given, parse
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ def perform(run: Run, call: Call) -> None:
     name = call.name
     if name == "gh":
         if [arg.text for arg in call.args[:2]] == ["pr", "checkout"]:
-            run.unknown_in_worktree(call.raw, "gh pr checkout changes the work tree")
+            whole(run, call.raw, "gh pr checkout changes the work tree")
         return
     args = call.args
     if name in ("git-claim", "git-coord", "git-handoff"):
@@ -96,7 +97,7 @@ def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
     elif name in _WHOLE:
         verbs = _WHOLE[name].split()
         if not (given.operands and given.operands[0].text in verbs) and not given.has("--help", "-h"):
-            run.unknown_in_worktree(call.raw, f"git {name} changes files of the work tree")
+            whole(run, call.raw, f"git {name} changes files of the work tree")
     elif name in _REFS:
         from gitcoord.shell.commands import gitrefs
 
@@ -121,7 +122,7 @@ def _own(run: Run, program: str, args: list[Arg]) -> None:
     verbs = [arg.text for arg in args if not arg.text.startswith("-")]
     shown = f"git {program} {' '.join(verbs[:2])}".strip()
     if program == "claim" and verbs[:1] == ["takeover"]:
-        run.bypass(shown, "takes a claim away from whoever holds it")
+        run.bypass(shown, "takes a claim away from its holder")
     elif program == "coord" and (
         verbs[:1] in (["uninstall-hooks"], ["teardown"]) or verbs[:2] == ["server", "uninstall"]
     ):

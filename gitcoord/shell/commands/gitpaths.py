@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass, glob
+from gitcoord.shell.commands.worktree import whole
 from gitcoord.shell.options import Given
 from gitcoord.shell.paths import base_name
 from gitcoord.shell.state import Value, value_of
@@ -24,7 +25,7 @@ def _write_all(run: Run, args: list[Arg], detail: str) -> None:
 
 
 def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None]) -> None:
-    """What pathspecs mean. Their patterns are git's own: quoted ones too, and a '*' goes on below directories."""
+    """Record each pathspec. git expands quoted patterns too, and a '*' matches slashes."""
     only_left_out = bool(args)
     for arg in args:
         magic, path = _magic(arg.text) if arg.known else ((), arg.text)
@@ -47,7 +48,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
             spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail
         )
     if only_left_out:
-        run.unknown_in_worktree(args[0].raw, f"{detail}: all but what is left out")
+        whole(run, args[0].raw, f"{detail}: all but what is left out")
 
 
 def _magic(text: str) -> tuple[tuple[str, ...], str]:
@@ -82,7 +83,7 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
     elif len(operands) > 1 and not made:
         _write_all(run, operands[1:], "git checkout writes it")
     elif given.has("-p", "--patch") or operands or given.has("-f", "--force"):
-        run.unknown_in_worktree(call.raw, "git checkout changes files of the work tree")
+        whole(run, call.raw, "git checkout changes files of the work tree")
 
 
 def _is_file(run: Run, arg: Arg) -> bool:
@@ -94,7 +95,7 @@ def _switch(run: Run, call: Call, given: Given) -> None:
     if given.has("-C", "--force-create") and any(bypass.is_own_ref(arg.text) for arg in made):
         run.bypass(call.raw, "moves the ledger by hand")
     if not made or given.operands:
-        run.unknown_in_worktree(call.raw, "git switch changes files of the work tree")
+        whole(run, call.raw, "git switch changes files of the work tree")
 
 
 def _restore(run: Run, call: Call, given: Given) -> None:
@@ -102,12 +103,12 @@ def _restore(run: Run, call: Call, given: Given) -> None:
         return
     _write_all(run, given.operands, "git restore writes it")
     if given.has("--pathspec-from-file", "-p", "--patch") and not given.operands:
-        run.unknown_in_worktree(call.raw, "git restore changes files of the work tree")
+        whole(run, call.raw, "git restore changes files of the work tree")
 
 
 def _reset(run: Run, call: Call, given: Given) -> None:
     if given.has("--hard", "--merge", "--keep"):
-        run.unknown_in_worktree(call.raw, "git reset changes files of the work tree")
+        whole(run, call.raw, "git reset changes files of the work tree")
 
 
 def _stash(run: Run, call: Call, given: Given) -> None:
@@ -119,16 +120,20 @@ def _stash(run: Run, call: Call, given: Given) -> None:
         paths = _behind(call)  # `git stash -- file`
     _write_all(run, paths, "git stash takes its changes away")
     if not paths:
-        run.unknown_in_worktree(call.raw, f"git stash {verb} changes files of the work tree")
+        whole(run, call.raw, f"git stash {verb} changes files of the work tree")
 
 
 def _clean(run: Run, call: Call, given: Given) -> None:
     if given.has("-n", "--dry-run"):
         return
-    detail = "git clean deletes files that are not tracked"
-    _each(run, given.operands, detail, lambda arg, _: run.unknown_below([arg], call.raw, detail))
+
+    def record(arg: Arg, detail: str) -> None:
+        for path in run.resolve(arg) or arg.below or ("",):
+            run.unknown(call.raw, detail, path)
+
+    _each(run, given.operands, "git clean deletes files there that are not tracked", record)
     if not given.operands:
-        run.unknown_here(call.raw, detail)
+        run.unknown_here(call.raw, "git clean deletes files that are not tracked")
 
 
 def _remove(run: Run, call: Call, given: Given) -> None:
@@ -136,7 +141,7 @@ def _remove(run: Run, call: Call, given: Given) -> None:
         return
     _each(run, given.operands, "git rm deletes it", run.delete)
     if given.has("--pathspec-from-file"):
-        run.unknown_in_worktree(call.raw, "git rm deletes files of the work tree")
+        whole(run, call.raw, "git rm deletes files of the work tree")
 
 
 def _move(run: Run, call: Call, given: Given) -> None:
@@ -152,7 +157,7 @@ def _apply(run: Run, call: Call, given: Given) -> None:
             run.read(arg, "git apply reads it")
     looks = given.has("--check", "--stat", "--numstat", "--summary", "--cached")
     if not looks or given.has("--apply"):
-        run.unknown_in_worktree(call.raw, "git apply changes the files that the patch names")
+        whole(run, call.raw, "git apply changes the files that the patch names")
 
 
 def _archive(run: Run, call: Call, given: Given) -> None:

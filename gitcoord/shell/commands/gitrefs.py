@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
+from gitcoord.shell.commands.worktree import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def perform(run: Run, call: Call, name: str, given: Given) -> None:
         if given.operands and not given.has("-l", "--list"):
             run.bypass(call.raw, "makes git show other objects than there are")
     elif name == "read-tree" and given.has("-u", "--reset"):
-        run.unknown_in_worktree(call.raw, "git read-tree changes files of the work tree")
+        whole(run, call.raw, "git read-tree changes files of the work tree")
     elif name == "init":
         if given.has("--template", "--separate-git-dir"):
             run.bypass(call.raw, "sends git to other settings or files than the hooks watch")

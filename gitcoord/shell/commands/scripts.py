@@ -132,7 +132,7 @@ def _masked(text: str) -> tuple[str, list[str]]:
 
 
 def _after_arrow(statement: str) -> str | None:
-    """What follows a '>' outside brackets."""
+    """The text after a '>' outside brackets."""
     depth = 0
     for at, char in enumerate(statement):
         depth += (char in "([") - (char in ")]")

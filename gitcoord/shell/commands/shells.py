@@ -38,6 +38,14 @@ def perform(run: Run, call: Call) -> None:
                 run.last.append((call.args[0].text, call.raw))
     elif name.startswith(("python", "pypy")):
         _python(run, call)
+    elif name in ("tmux", "screen"):
+        verbs = [arg.text for arg in call.args]
+        if any(
+            verb
+            in ("send-keys", "send", "new", "new-session", "neww", "new-window", "split-window", "-X", "respawn-pane")
+            for verb in verbs
+        ):
+            run.unknown(call.raw, f"{name} runs commands elsewhere")
     elif name == "crontab" and any(arg.text == "-l" for arg in call.args) or _about(call):
         return
     else:
@@ -91,7 +99,7 @@ def _shell(run: Run, call: Call) -> None:
 
 
 def _fed(run: Run, call: Call) -> str | None:
-    """What the command before in a pipe says, where that is known to the letter."""
+    """The output of the command before in a pipe, if it is known exactly."""
     fed = run.piped_text.choices if call.stdin == "pipe" else ()
     return " ".join(fed[0]) if len(fed) == 1 else None
 

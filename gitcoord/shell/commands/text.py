@@ -207,4 +207,9 @@ def _patch(run: Run, call: Call) -> None:
         run.write(arg, "patch changes it")
     if outputs:
         return
-    run.unknown_below(given.values("-d", "--directory"), call.raw, "patch changes the files that the patch names")
+    places = given.values("-d", "--directory")
+    for place in places:
+        for path in run.resolve(place) or ("",):
+            run.unknown(call.raw, "patch changes the files that the patch names", path)
+    if not places:
+        run.unknown_here(call.raw, "patch changes the files that the patch names")

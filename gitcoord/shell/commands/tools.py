@@ -57,6 +57,12 @@ def perform(run: Run, call: Call) -> None:
             run.bypass(call.raw, "takes hooks away")
         elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
             run.unknown_here(call.raw, "pre-commit's hooks may rewrite files")
+    elif name == "openssl":
+        for before, arg in zip(call.args[:-1], call.args[1:]):
+            if before.text in ("-out", "-keyout"):
+                run.write(arg, f"openssl {before.text} writes it")
+            elif before.text in ("-in", "-inkey"):
+                run.read(arg, f"openssl {before.text} reads it")
     # make, cmake, pip, gradle and the rest build: see known.py.
 
 
@@ -130,28 +136,36 @@ def _inner(run: Run, call: Call, words: list[Arg]) -> None:
     from gitcoord.shell.commands.table import TABLE
 
     name = words[0].text
-    runs_scripts = call.name in ("yarn", "pdm", "rye", "npm", "pnpm")
-    if not runs_scripts or name in FAMILY or name in TABLE or name.endswith(".py"):
+    if (
+        name in FAMILY
+        or name in TABLE
+        or words[0].text.endswith(".py")
+        or call.name not in ("yarn", "pdm", "rye", "npm", "pnpm")
+    ):
         run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
 
 
-_LEAVES_FILES = ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
-
-
 def _rewrites(run: Run, call: Call, verb: str) -> None:
-    if any(arg.text in _LEAVES_FILES for arg in call.args):
-        return
-    for arg in [arg for arg in call.args if arg.text == verb][:1]:
-        for file in _PACKAGES[call.name][1].split():
-            run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
-
-
-_GO_MODULES = ("mod tidy", "mod edit", "mod init", "mod vendor", "work use")
+    for arg in call.args:
+        if arg.text == verb:
+            for file in _PACKAGES[call.name][1].split():
+                if not any(
+                    word.text in ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
+                    for word in call.args
+                ):
+                    run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
+            return
 
 
 def _go(run: Run, call: Call, verb: str, operands: list[Arg]) -> None:
     words = [arg.text for arg in operands]
-    if verb == "get" or " ".join(words[:2]) in _GO_MODULES:
+    if verb == "get" or words[:2] in (
+        ["mod", "tidy"],
+        ["mod", "edit"],
+        ["mod", "init"],
+        ["mod", "vendor"],
+        ["work", "use"],
+    ):
         for file in ("go.mod", "go.sum"):
             run.write(operands[0]._replace(text=file), f"go {verb} writes it")
     elif verb == "build" or verb == "test":

@@ -16,15 +16,12 @@ _PLAIN = {
     "timeout": ("-s -k --signal --kill-after", 1), "gtimeout": ("-s -k --signal --kill-after", 1), "nohup": ("", 0),
     "time": ("-f -o --format --output", 0), "command": ("", 0), "builtin": ("", 0), "exec": ("-a", 0),
     "stdbuf": ("-i -o -e --input --output --error", 0), "setsid": ("", 0), "ionice": ("-c -n -p --class --classdata", 0),
-    "unbuffer": ("", 0), "watch": ("-n -d --interval", 0), "npx": ("-p -c --package --call", 0), "bunx": ("", 0), "pnpx": ("", 0),
+    "chrt": ("-T -P -D", 1), "taskset": ("", 1), "unbuffer": ("", 0), "watch": ("-n -d --interval", 0), "chronic": ("", 0),
+    "entr": ("", 0), "caffeinate": ("-t -w", 0), "npx": ("-p -c --package --call", 0), "bunx": ("", 0), "pnpx": ("", 0),
     "uvx": ("--from --with -p --python", 0), "pipx": ("--spec", 0), "coproc": ("", 0), "strace": ("-o -e -p -s -u -E -O -S -a", 0),
-    "ltrace": ("-o -e -p -s -n", 0), "chrt": ("-T -P -D", 1), "taskset": ("", 1), "chronic": ("", 0), "entr": ("", 0),
-    "caffeinate": ("-t -w", 0), "busybox": ("", 0), "toybox": ("", 0), "fakeroot": ("", 0), "proxychains": ("-f", 0), "rtk": ("", 0),
-    "flock": ("-w -E --timeout --conflict-exit-code", 1), "su": ("-c -s -g -G --command --shell", 1),
-    "runuser": ("-c -s -g -G --command --shell", 1),
+    "ltrace": ("-o -e -p -s -n", 0), "busybox": ("", 0), "toybox": ("", 0), "fakeroot": ("", 0), "proxychains": ("-f", 0), "rtk": ("", 0),
 }  # fmt: skip
 _WRITES = {"time": ("-o", "--output"), "strace": ("-o",), "ltrace": ("-o",)}
-_AS_TEXT = {"npx": ("-c", "--call"), "su": ("-c", "--command"), "runuser": ("-c", "--command")}
 
 
 def perform(run: Run, call: Call) -> None:
@@ -33,13 +30,17 @@ def perform(run: Run, call: Call) -> None:
         _plain(run, call)
     elif name == "env":
         _env(run, call)
-    else:
+    elif name in ("xargs", "parallel"):
         _xargs(run, call)
+    elif name == "flock":
+        _flock(run, call)
+    else:
+        _as_text(run, call, "-c --command")
 
 
 def _plain(run: Run, call: Call) -> None:
     valued, skipped = _PLAIN[call.name]
-    given = parse(call.args, valued, mixed=call.name in ("su", "runuser"))
+    given = parse(call.args, valued, mixed=False)
     if call.name == "command" and given.has("-v", "-V"):
         run.output = value_of(given.operands[0].text) if given.operands and given.operands[0].known else run.output
         return
@@ -49,7 +50,7 @@ def _plain(run: Run, call: Call) -> None:
         for arg in given.operands:
             run.write(arg, "sudo -e edits it")
         return
-    for arg in given.values(*_AS_TEXT.get(call.name, ())):
+    for arg in given.values("-c", "--call") if call.name == "npx" else ():
         _text(run, call, arg)
     words = given.operands[skipped:]
     if call.name in ("sudo", "doas"):
@@ -58,7 +59,7 @@ def _plain(run: Run, call: Call) -> None:
         words = words[1:] if words[:1] and words[0].text == "run" else []
     if call.name in ("npx", "uvx", "bunx", "pnpx") and words:
         words = [words[0]._replace(text=words[0].text.rpartition("@")[0] or words[0].text), *words[1:]]
-    if call.name == "watch" and (len(words) == 1 or not given.has("-x", "--exec")):
+    if call.name == "watch" and len(words) == 1 or call.name == "watch" and not given.has("-x", "--exec"):
         _text(run, call, *words)
         return
     _wrapped(run, call, words)
@@ -116,28 +117,62 @@ def _env(run: Run, call: Call) -> None:
 
 
 _XARGS = "-a -d -E -I -L -n -P -s -J -R --arg-file --delimiter --eof --replace --max-lines --max-args --max-procs --max-chars"
+_PARALLEL = "-j -N -n -L -a -S -C --jobs --arg-file --colsep --results --joblog --delay --timeout --retries --sshlogin"
 
 
 def _xargs(run: Run, call: Call) -> None:
-    """The command gets words from the pipe: their directories may be known, the words themselves never are."""
-    given = parse(call.args, _XARGS, mixed=False)
-    files = given.values("-a", "--arg-file")
-    for arg in files:
-        run.read(arg, "xargs reads it")
-    unknown = Arg("", "xargs", known=False, below=() if files else run.feed.below)
+    """The command gets words that came through the pipe: where they lie may be known, which they are never."""
+    given = parse(call.args, _XARGS if call.name == "xargs" else _PARALLEL, mixed=False)
+    for arg in given.values("-a", "--arg-file"):
+        run.read(arg, f"{call.name} reads it")
+    places = [arg.text for arg in given.values("-I", "-J", "--replace")] or ["{}"] * (call.name == "parallel")
     words = given.operands
-    places = [arg.text for arg in given.values("-I", "-J", "--replace")]
-    if any(place in word.text for word in words for place in places):
-        words = [_placed(word, places, unknown) for word in words]
+    listed = next((i for i, arg in enumerate(words) if arg.text in (":::", "::::", ":::+")), len(words))
+    below = run.feed.below if not given.has("-a", "--arg-file") and listed == len(words) else ()
+    words = words[:listed]
+    if not words and call.name == "parallel":
+        run.unknown(call.raw, "parallel runs commands that cannot be told")
+    dark = Arg("", call.name, known=False, below=below)
+    if places and any(place in word.text for word in words for place in places):
+        words = [_placed(word, places, dark) for word in words]
     elif words:
-        words = [*words, unknown._replace(raw=f"xargs {words[0].raw}")]
+        words = [*words, dark._replace(raw=f"{call.name} {words[0].raw}")]
+    if call.name == "parallel" and words and words[0].known and " " in words[0].text:
+        run.unknown(call.raw, "parallel runs commands that cannot be told")
+        return
     _wrapped(run, call._replace(stdin="", text=None), words)
 
 
-def _placed(word: Arg, places: list[str], unknown: Arg) -> Arg:
+def _placed(word: Arg, places: list[str], dark: Arg) -> Arg:
     for place in places:
         if place and place in word.text:
             before, _, after = word.text.partition(place)
             near = not before and ".." not in after.split("/")
-            return unknown._replace(text=before, raw=word.raw, below=unknown.below if near else ())
+            return dark._replace(text=before, raw=word.raw, below=dark.below if near else ())
     return word
+
+
+def _flock(run: Run, call: Call) -> None:
+    given = parse(call.args, "-w -E -c --timeout --command --conflict-exit-code", mixed=False)
+    words = given.operands
+    if words and not words[0].text.isdigit():
+        run.write(words[0], "flock makes its lock file")
+    rest = parse(words[1:], "-c --command", mixed=False)
+    for arg in [*given.values("-c", "--command"), *rest.values("-c", "--command")]:
+        _text(run, call, arg)
+    _wrapped(run, call, rest.operands)
+
+
+def _as_text(run: Run, call: Call, valued: str) -> None:
+    """su, runuser, script: a command in an option."""
+    given = parse(call.args, f"{valued} -s -g -G -t --shell -T")
+    commands = given.values(*valued.split())
+    for arg in commands:
+        _text(run, call, arg)
+    if call.name == "script":
+        for arg in given.operands[:1]:
+            run.write(arg, "script writes what it sees")
+        if not given.operands:
+            run.write(Arg("typescript", call.name), "script writes what it sees")
+    if not commands:
+        run.unknown(call.raw, f"{call.name} starts a shell")
