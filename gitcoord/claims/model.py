@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import silence
+from gitcoord.ledger.sessions import expiry_of
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.sessions import Silence
+    from gitcoord.ledger.sessions import Expiry
     from gitcoord.ledger.state import Part, State
     from gitcoord.ledger.world import World
 
@@ -196,8 +196,8 @@ def claims_part(agent: str = "") -> Part:
 class Conflicts(NamedTuple):
     """Claims that conflict with a request: those that are live, and those that have expired."""
 
-    live: list[tuple[Claim, Silence]]
-    expired: list[tuple[Claim, Silence]]
+    live: list[tuple[Claim, Expiry]]
+    expired: list[tuple[Claim, Expiry]]
 
 
 def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, units: int) -> Conflicts:
@@ -209,19 +209,19 @@ def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, 
     for claim in others:
         if claim not in sharers and not compatible(claim.mode, mode):
             verdict = _judge(state, world, claim)
-            (conflicts.expired if verdict.silent else conflicts.live).append((claim, verdict))
+            (conflicts.expired if verdict.expired else conflicts.live).append((claim, verdict))
     if sum(c.units for c in sharers) + units > capacity:
         # Too few units are left: expired claims give theirs back. If that is not enough, all live claims conflict.
         judged = [(c, _judge(state, world, c)) for c in sharers]
-        conflicts.expired.extend(row for row in judged if row[1].silent)
-        live = [row for row in judged if not row[1].silent]
+        conflicts.expired.extend(row for row in judged if row[1].expired)
+        live = [row for row in judged if not row[1].expired]
         if sum(c.units for c, _ in live) + units > capacity:
             conflicts.live.extend(live)
     return conflicts
 
 
-def _judge(state: State, world: World, claim: Claim) -> Silence:
-    return silence(state, world, claim.agent, claim.session, claim.ttl)
+def _judge(state: State, world: World, claim: Claim) -> Expiry:
+    return expiry_of(state, world, claim.agent, claim.session, claim.ttl)
 
 
 def overlaps(state: State, one: Item, other: Item) -> bool:

@@ -13,9 +13,9 @@ from gitcoord.ledger.sessions import (
     admit_or_none,
     agent_record,
     agent_records,
+    expiry_of,
     is_torn_kill,
     next_heartbeat,
-    silence,
 )
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.sessions.admission import halted
@@ -94,8 +94,8 @@ def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Ac
 
 
 def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
-    verdict = silence(state, world, claim.agent, claim.session, claim.ttl)
-    return {**claim.to_json(verdict.expires_in), "silent": verdict.silent}
+    verdict = expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+    return {**claim.to_json(verdict.expires_in), "silent": verdict.expired}
 
 
 def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
@@ -200,13 +200,13 @@ def agents(state: State, world: World) -> list[dict[str, object]]:
 def _agent(state: State, world: World, record: Agent) -> dict[str, object]:
     name = record.agent
     beat = world.heartbeat(name)
-    verdict = silence(state, world, name, record.session, SESSION_TTL)
+    verdict = expiry_of(state, world, name, record.session, SESSION_TTL)
     heard = max(0, world.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == world.boot else None
     shown = record.state
     if is_torn_kill(record, beat):
         shown = "killed"
     return {
-        "agent": name, "session": record.session, "state": shown, "live": shown == "open" and not verdict.silent,
+        "agent": name, "session": record.session, "state": shown, "live": shown == "open" and not verdict.expired,
         "silent_seconds": heard, "since": record.since, "instance": record.instance, "parent": record.parent,
         "lost": [row.to_json() for row in record.lost],
     }  # fmt: skip

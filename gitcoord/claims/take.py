@@ -28,11 +28,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Claim
-    from gitcoord.ledger.sessions import Silence
+    from gitcoord.ledger.sessions import Expiry
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
-    Judged = tuple[Claim, Silence]
+    Judged = tuple[Claim, Expiry]
 
 
 MAX_ITEMS = 10_000

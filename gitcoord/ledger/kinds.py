@@ -117,7 +117,7 @@ class Kind(NamedTuple):
     agents: tuple[str, ...] = ()  # fields that name an agent besides the one who acted, or list rows that do
     leads: bool = False  # as the first event of a chain it identifies the command; elsewhere the last event does
     personal: bool = False  # only a person's account may push it
-    judged: str = ""  # the field whose rows say by which rule somebody was silent
+    judged: str = ""  # the field whose rows say by which rule a lease had run out
 
 
 def agents_in(kind: Kind, body: Record) -> list[str]:
@@ -166,14 +166,14 @@ def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[
 
 
 class SessionHooks(NamedTuple):
-    """What a package adds where a session ends, or where somebody sweeps up after the silent."""
+    """What a package adds where a session ends, or where expired claims are swept up."""
 
     before_end: Callable[[State, str], Refusal | None] = _no_refusal  # why a session may not just end
     outlives: Callable[[State, str], set[tuple[str, str]]] = _no_claims  # (space, path) of claims that stay after it
     on_end: Callable[[Chain], None] = _no_events  # adds the events before the session's end
-    # Adds events for agents other than the chain's that are silent, of those that concern `only` (None: all); gives the
+    # Adds events for agents other than the chain's whose lease has run out, of those that concern `only` (None: all); gives the
     # heartbeats that were judged.
-    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Heartbeat]] = _no_beats
+    on_expiry: Callable[[Chain, World, tuple[str, ...] | None], list[Heartbeat]] = _no_beats
 
 
 def session_hooks() -> list[SessionHooks]:

@@ -3,7 +3,7 @@
 The server does not believe an event, it makes it again: each kind's `recall` says which commands could stand behind a
 chain, `decide` runs on the state before it with the server's own clock, heartbeats, policy and commits, and the outcome
 must be the same. Ignored, because only the client can know it and nothing is decided by it: `at` (the client's clock; a
-server bounds it) and by which rule a client saw that a holder was silent (the server must see silence itself).
+server bounds it) and by which rule a client saw that a lease had run out (the server must see that itself).
 Taken from the events, because it is about the client's own work tree and harms nobody else: where HEAD was, what was not
 committed, that an earlier process of the same agent is gone, what was refused since, and from which commit on released work
 is judged: the client's repository may have what the server's never had. What is said of commits is not among that: that the

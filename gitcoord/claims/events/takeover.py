@@ -10,7 +10,7 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.kinds import Kind, Touched, recalled
-from gitcoord.ledger.sessions import Actor, admit_or_none, silence
+from gitcoord.ledger.sessions import Actor, admit_or_none, expiry_of
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import as_started, halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -64,7 +64,7 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
         return Refusal(
             "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
         )
-    if silence(state, world, claim.agent, claim.session, claim.ttl).silent:
+    if expiry_of(state, world, claim.agent, claim.session, claim.ttl).expired:
         return Refusal(
             "expired",
             f"the claim on '{printable(what)}' has expired: claim it",

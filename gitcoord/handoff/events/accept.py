@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Admission, Heartbeat, Silence
+    from gitcoord.ledger.sessions import Admission, Expiry, Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-    Judged = tuple[Claim, Silence]
+    Judged = tuple[Claim, Expiry]
 
 _GRANT: dict[str, Shape] = {
     "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
