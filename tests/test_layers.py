@@ -82,7 +82,7 @@ RULES = {
     "guard": "findings seen",
     "handoff": "model session_hooks",
     "journal": "story",
-    "ledger": "event kinds nonces sessions state world",
+    "ledger": "event format kinds nonces sessions state world",
     "policy": "model overlay roles",
     "server": "retrace",
     "sessions": "admission",
@@ -356,7 +356,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 44, "list": 39, "take": 50, "release": 53, "guard": 59}  # release: one more where a heartbeat is due
+BUDGET = {"check": 45, "list": 40, "take": 51, "release": 54, "guard": 60}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

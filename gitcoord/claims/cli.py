@@ -32,6 +32,9 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     task = str(values.get("task", ""))
     if task:
         check_word(task, "task")
+    units = number(values, "units")
+    if "units" in values and not units:
+        raise UsageError("units are counted from 1")
     command = Take(
         actor=call.actor(),
         items=paths.items(call.ctx.repo, words),
@@ -40,7 +43,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         expected=duration(values, "expect"),
         reason=text(values, "message"),
         task=task,
-        units=number(values, "units", 1),
+        units=units,
         nonce=nonce,
         keep=bool(nonce),
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import CONFIG, ROOT, ancestors, check_agent, fold, printable
-from gitcoord.claims.model import MAX_TTL, folds_case, format_record
+from gitcoord.claims.model import MAX_TTL
 from gitcoord.git.commands.objects import ls_tree_names
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import list_files, read_file, write_file
 from gitcoord.git.host import runs_still
+from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.sessions import Seen
 from gitcoord.ledger.world import Resource
 

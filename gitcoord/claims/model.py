@@ -5,7 +5,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
-from gitcoord.ledger.sessions import silence
+from gitcoord.ledger.format import folds_case
+from gitcoord.ledger.sessions import expiry_of
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.sessions import Silence
+    from gitcoord.ledger.sessions import Expiry
     from gitcoord.ledger.state import Part, State
     from gitcoord.ledger.world import World
 
@@ -21,15 +22,11 @@ READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)
 DEFAULT_TTL = 30 * 60
 MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
-FORMAT_MAJOR, FORMAT_MINOR = 1, 0
 
 _CLAIM = {
     "path": str, "space": str, "agent": str, "session": int, "mode": str, "token": int, "ttl": int, "expected": int,
     "reason": str, "task": str, "base": str, "nonce": str, "at": int, "units": int,
 }  # fmt: skip
-
-
-_FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
 
 
 class Item(NamedTuple):
@@ -141,31 +138,6 @@ def grant_body(claim: Claim | Grant, session: int, ttl: int, capacity: Record) -
     }  # fmt: skip
 
 
-class Format(NamedTuple):
-    """The ledger's format, and the settings that were fixed when it was set up."""
-
-    major: int
-    minor: int
-    case: str
-    sync: str  # the trunk
-    authority: Record  # {"remote": url}, or the identity of the repository that decides
-    ledger: str  # the id of this ledger
-
-    def to_record(self) -> Record:
-        return record_of(_FORMAT, self)
-
-
-def format_record(state: State) -> Format:
-    record = state.get("format")
-    if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
-        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
-    return Format._make(values_of(record, _FORMAT, "format"))
-
-
-def folds_case(state: State) -> bool:
-    return format_record(state).case == "fold"
-
-
 def key_of(state: State, item: Item) -> str:
     """The conflict key of an item in this ledger."""
     return fold(item.name, case=folds_case(state))
@@ -224,8 +196,8 @@ def claims_part(agent: str = "") -> Part:
 class Conflicts(NamedTuple):
     """Claims that conflict with a request: those that are live, and those that have expired."""
 
-    live: list[tuple[Claim, Silence]]
-    expired: list[tuple[Claim, Silence]]
+    live: list[tuple[Claim, Expiry]]
+    expired: list[tuple[Claim, Expiry]]
 
 
 def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, units: int) -> Conflicts:
@@ -237,19 +209,19 @@ def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, 
     for claim in others:
         if claim not in sharers and not compatible(claim.mode, mode):
             verdict = _judge(state, world, claim)
-            (conflicts.expired if verdict.silent else conflicts.live).append((claim, verdict))
+            (conflicts.expired if verdict.expired else conflicts.live).append((claim, verdict))
     if sum(c.units for c in sharers) + units > capacity:
         # Too few units are left: expired claims give theirs back. If that is not enough, all live claims conflict.
         judged = [(c, _judge(state, world, c)) for c in sharers]
-        conflicts.expired.extend(row for row in judged if row[1].silent)
-        live = [row for row in judged if not row[1].silent]
+        conflicts.expired.extend(row for row in judged if row[1].expired)
+        live = [row for row in judged if not row[1].expired]
         if sum(c.units for c, _ in live) + units > capacity:
             conflicts.live.extend(live)
     return conflicts
 
 
-def _judge(state: State, world: World, claim: Claim) -> Silence:
-    return silence(state, world, claim.agent, claim.session, claim.ttl)
+def _judge(state: State, world: World, claim: Claim) -> Expiry:
+    return expiry_of(state, world, claim.agent, claim.session, claim.ttl)
 
 
 def overlaps(state: State, one: Item, other: Item) -> bool:

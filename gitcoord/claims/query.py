@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import (
-    WRITE,
-    Item,
-    all_claims,
-    claims_part,
-    conflicts_of,
-    covers_item,
-    folds_case,
-    overlapping,
-)
+from gitcoord.claims.model import WRITE, Item, all_claims, claims_part, conflicts_of, covers_item, overlapping
 from gitcoord.git.files import is_directory
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import (
     OPEN,
     SESSION_TTL,
     admit_or_none,
     agent_record,
     agent_records,
+    expiry_of,
     is_torn_kill,
     next_heartbeat,
-    silence,
 )
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.sessions.admission import halted
@@ -102,8 +94,8 @@ def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Ac
 
 
 def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
-    verdict = silence(state, world, claim.agent, claim.session, claim.ttl)
-    return {**claim.to_json(verdict.expires_in), "silent": verdict.silent}
+    verdict = expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+    return {**claim.to_json(verdict.expires_in), "silent": verdict.expired}
 
 
 def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
@@ -208,13 +200,13 @@ def agents(state: State, world: World) -> list[dict[str, object]]:
 def _agent(state: State, world: World, record: Agent) -> dict[str, object]:
     name = record.agent
     beat = world.heartbeat(name)
-    verdict = silence(state, world, name, record.session, SESSION_TTL)
+    verdict = expiry_of(state, world, name, record.session, SESSION_TTL)
     heard = max(0, world.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == world.boot else None
     shown = record.state
     if is_torn_kill(record, beat):
         shown = "killed"
     return {
-        "agent": name, "session": record.session, "state": shown, "live": shown == "open" and not verdict.silent,
+        "agent": name, "session": record.session, "state": shown, "live": shown == "open" and not verdict.expired,
         "silent_seconds": heard, "since": record.since, "instance": record.instance, "parent": record.parent,
         "lost": [row.to_json() for row in record.lost],
     }  # fmt: skip

@@ -28,18 +28,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Claim
-    from gitcoord.ledger.sessions import Silence
+    from gitcoord.ledger.sessions import Expiry
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
-    Judged = tuple[Claim, Silence]
+    Judged = tuple[Claim, Expiry]
 
 
 MAX_ITEMS = 10_000
 
 
 class Take(NamedTuple):
-    """The command. `ttl` 0 and empty texts mean "not given"."""
+    """The command. A number that is 0 and an empty text are not given: a claim that is held keeps its own."""
 
     actor: Actor
     items: tuple[Item, ...]
@@ -49,13 +49,21 @@ class Take(NamedTuple):
     reason: str = ""
     task: str = ""
     base: str = ""
-    units: int = 1
+    units: int = 0
     nonce: str = ""
     keep: bool = False
     refused: tuple[Record, ...] = ()
     only: tuple[
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
+
+
+class _Terms(NamedTuple):
+    """What one claim event grants alike to all its items."""
+
+    ttl: int
+    expected: int
+    units: int
 
 
 def _check(command: Take) -> None:
@@ -65,7 +73,7 @@ def _check(command: Take) -> None:
         raise UsageError(f"more than {MAX_ITEMS} paths in one request", hints=("claim a directory above them",))
     if command.mode not in MODES:
         raise UsageError(f"'{command.mode}' is not a mode", hints=("read, intent or write",))
-    if command.units < 1:
+    if command.units < 0:
         raise UsageError("units are counted from 1")
     check_ttl(command.ttl)
 
@@ -79,7 +87,7 @@ def _memo(command: Take) -> Record:
     """The words that a repeat under the same nonce must have."""
     return {
         "verb": "take", "items": [list(item) for item in command.items], "mode": command.mode, "ttl": command.ttl,
-        "units": command.units, "reason": command.reason, "task": command.task,
+        "units": command.units or 1, "reason": command.reason, "task": command.task,
     }  # fmt: skip
 
 
@@ -94,11 +102,15 @@ def decide(state: State, command: Take, world: World) -> Decision | Refusal:
     if isinstance(admitted, Refusal):
         return admitted
     prefetch_around(state, command.items)
-    early = (_repeat(state, command, world) if command.keep else None) or _access(command, world)
-    early = early or _out_of_role(state, command, world)
-    if early is not None:
-        return early
-    conflicts = [conflicts_of(state, world, item, agent, command.mode, command.units) for item in command.items]
+    repeated = _repeat(state, command, world) if command.keep else None
+    if repeated is not None:
+        return repeated
+    owns = {item: own_claim(state, item, agent) for item in command.items}
+    terms = {item: _terms(own, item, command, world) for item, own in owns.items()}
+    refusal = _access(command, terms, world) or _out_of_role(state, command, world)
+    if refusal is not None:
+        return refusal
+    conflicts = [conflicts_of(state, world, item, agent, command.mode, terms[item].units) for item in terms]
     live = {c.key: (c, s) for each in conflicts for c, s in each.live}
     if live:
         return _held(state, command, list(live.values()))
@@ -107,14 +119,27 @@ def decide(state: State, command: Take, world: World) -> Decision | Refusal:
         only = set(command.only)
         expired = {key: row for key, row in expired.items() if key in only}
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
-    return _grant(chain, command, world, list(expired.values()), admitted)
+    bodies = []
+    if command.keep or admitted.opens or not all(_same(owns[item], terms[item], command, admitted) for item in owns):
+        bodies = [_body(command, admitted.session, rows, alike, world) for alike, rows in _by_terms(owns, terms)]
+    return _grant(chain, command, world, list(expired.values()), admitted, bodies)
 
 
-def _grant(chain: Chain, command: Take, world: World, expired: list[Judged], admitted: Admission) -> Decision | Refusal:
-    """One claim event with one token for the whole request; only a heartbeat if nothing changes."""
-    agent = command.actor.agent
-    owns = {item: own_claim(chain.state, item, agent) for item in command.items}
-    changing = command.keep or admitted.opens or not all(_same(own, command, admitted) for own in owns.values())
+def _by_terms(
+    owns: dict[Item, Claim | None], terms: dict[Item, _Terms]
+) -> list[tuple[_Terms, list[tuple[Item, Claim | None]]]]:
+    """The items with the claims that are held on them, those with the same terms together."""
+    found: dict[_Terms, list[tuple[Item, Claim | None]]] = {}
+    for item, own in owns.items():
+        found.setdefault(terms[item], []).append((item, own))
+    return list(found.items())
+
+
+def _grant(
+    chain: Chain, command: Take, world: World, expired: list[Judged], admitted: Admission, bodies: list[Record]
+) -> Decision | Refusal:
+    """The claim events with these bodies, and what must come before them; only a heartbeat if there are none."""
+    agent, items = command.actor.agent, dict.fromkeys(command.items)
     beats = []
     if expired:
         from gitcoord.claims.events.expire import expire_body, judged_beats  # rarely needed
@@ -122,30 +147,30 @@ def _grant(chain: Chain, command: Take, world: World, expired: list[Judged], adm
         event = chain.add("expire", expire_body(world, expired))
         beats += judged_beats(world, expired, event.seq)
     open_session(chain, command.actor, world, admitted)
-    if changing:
+    if bodies:
         # If the session was just opened, kept claims have new tokens.
-        refusal = _give_up_writing(chain, command, world, own_claims(chain.state, owns, agent))
+        refusal = _give_up_writing(chain, command, world, own_claims(chain.state, items, agent))
         if refusal is not None:
             return refusal
-        body = _body(command, admitted.session, list(owns.items()), world)
-        chain.add("claim", body, _memo(command) if command.keep else None)
-    held = own_claims(chain.state, owns, agent)
+        for body in bodies:
+            chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None)
+    held = own_claims(chain.state, items, agent)
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
-def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], world: World) -> Record:
+def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], terms: _Terms, world: World) -> Record:
     owns = [own for _, own in rows]
     return {
         "session": session,
         "items": [list(item) for item, _ in rows],
         "mode": command.mode,
-        "ttl": min(_ttl(own, item, command, world) for item, own in rows),
-        "expected": command.expected,
+        "ttl": terms.ttl,
+        "expected": terms.expected,
         "reason": command.reason or _common({own.reason if own is not None else "" for own in owns}),
         "task": command.task or _common({own.task if own is not None else "" for own in owns}),
         "bases": [_base(own, command) for own in owns],
-        "units": command.units,
+        "units": terms.units,
         "capacity": capacity_of([item for item, _ in rows], world),
     }
 
@@ -164,17 +189,15 @@ def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim
     return refusal
 
 
-def _same(own: Claim | None, command: Take, admitted: Admission) -> bool:
+def _same(own: Claim | None, terms: _Terms, command: Take, admitted: Admission) -> bool:
     """Would a new grant change nothing?"""
     return (
         own is not None
         and own.session == admitted.session
         and own.mode == command.mode
-        and own.units == command.units
-        and command.ttl in (0, own.ttl)
+        and (own.ttl, own.expected, own.units) == terms
         and command.reason in ("", own.reason)
         and command.task in ("", own.task)
-        and command.expected in (0, own.expected)
     )
 
 
@@ -188,13 +211,16 @@ def _common(texts: set[str]) -> str:
     return texts.pop() if len(texts) == 1 else ""
 
 
-def _ttl(own: Claim | None, item: Item, command: Take, world: World) -> int:
-    if command.ttl:
-        return command.ttl
+def _terms(own: Claim | None, item: Item, command: Take, world: World) -> _Terms:
+    """The terms that are given, else those of the claim that is held, else the defaults."""
     if own is not None:
-        return own.ttl
-    declared = world.resource(item.name).ttl if item.space == "resource" else 0
-    return declared or DEFAULT_TTL
+        ttl, expected, units = own.ttl, own.expected, own.units
+        if units > 1:
+            units = min(units, world.resource(item.name).capacity)  # which may have shrunk
+    else:
+        declared = world.resource(item.name).ttl if item.space == "resource" else 0
+        ttl, expected, units = declared or DEFAULT_TTL, 0, 1
+    return _Terms(command.ttl or ttl, command.expected or expected, command.units or units)
 
 
 def granted(claims: list[Claim], *, renewed: bool = False) -> dict[str, object]:
@@ -202,11 +228,11 @@ def granted(claims: list[Claim], *, renewed: bool = False) -> dict[str, object]:
     return {"token": max(claim.token for claim in claims), "claims": shown_claims, "renewed": renewed}
 
 
-def _access(command: Take, world: World) -> Refusal | None:
+def _access(command: Take, terms: dict[Item, _Terms], world: World) -> Refusal | None:
     for item in command.items:
-        if item.space != "resource" and command.units != 1:
+        if item.space != "resource" and command.units > 1:
             raise UsageError("--units is for resources (@name), not for paths")
-        refusal = access_to(command.actor, item, command.mode, command.units, world)
+        refusal = access_to(command.actor, item, command.mode, terms[item].units, world)
         if refusal is not None:
             return refusal
     return None
@@ -247,8 +273,11 @@ def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | N
     if first is None or isinstance(first, Refusal):
         return first
     owns = [(item, own_claim(state, item, agent)) for item in command.items]
-    wanted = (command.mode, command.units)
-    gone = [shown(i.name, i.space) for i, own in owns if own is None or (own.mode, own.units) != wanted]
+    gone = [
+        shown(item.name, item.space)
+        for item, own in owns
+        if own is None or own.mode != command.mode or command.units not in (0, own.units)
+    ]
     if gone:
         return Refusal(
             "gone",
@@ -267,14 +296,20 @@ def _held(state: State, command: Take, live: list[Judged]) -> Refusal:
     what = f"{len(command.items)} paths: nothing was claimed;"
     if len(command.items) == 1:
         what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
-    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, live[0][0]))
+    hints = _two_intents(state, command, [claim for claim, _ in live])
+    return Refusal("held", f"{what} held by {names}", tuple(held), hints)
 
 
-def _two_intents(state: State, command: Take, first: Claim) -> tuple[str, ...]:
-    """A hint for two intents of which one wants to write: the younger gives way."""
-    mine = own_claim(state, first.item, command.actor.agent)
-    if mine is None or command.mode != WRITE or mine.mode != INTENT or first.mode != INTENT:
+def _two_intents(state: State, command: Take, others: list[Claim]) -> tuple[str, ...]:
+    """Hints for intents on one path of which one wants to write: the younger gives way to the oldest."""
+    if command.mode != WRITE:
         return ()
-    if mine.token < first.token:
-        return (f"your intent is the older one: wait until {first.agent} releases its own",)
-    return (f"{first.agent} has the older intent: release yours, then wait for the path",)
+    older: list[tuple[int, str]] = []
+    younger: list[tuple[int, str]] = []
+    for other in others:
+        mine = own_claim(state, other.item, command.actor.agent) if other.mode == INTENT else None
+        if mine is not None and mine.mode == INTENT:
+            (older if other.token < mine.token else younger).append((other.token, other.agent))
+    if older:
+        return (f"{min(older)[1]} has the older intent: release yours, then wait for the path",)
+    return tuple(f"your intent is the older one: wait until {name} releases its own" for _, name in younger)

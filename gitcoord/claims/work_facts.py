@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.names import is_oid
 from gitcoord.claims.facts import Covering
-from gitcoord.claims.model import format_record
 from gitcoord.git.commands.objects import diff_raw, diff_raw_since_fork, empty_tree, list_outside, merge_base, rev_list
+from gitcoord.ledger.format import format_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

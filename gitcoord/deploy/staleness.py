@@ -8,7 +8,6 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Unreachable, UsageError
 from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
-from gitcoord.claims.model import format_record
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.deploy.model import all_deploys, deploys_of
 from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
@@ -26,6 +25,7 @@ from gitcoord.git.commands.remotes import fetch_branch
 from gitcoord.git.files import read_file
 from gitcoord.git.process import without_grafts
 from gitcoord.git.store import move
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import Resource

@@ -10,7 +10,7 @@ from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import encode, quote, shell_word
-from gitcoord.ledger.sessions import OPEN, SESSION_TTL, agent_record, silence
+from gitcoord.ledger.sessions import OPEN, SESSION_TTL, agent_record, expiry_of
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def runs(state: State, world: World, record: Effect) -> bool:
     runner = agent_record(state, record.agent)
     if runner is None or runner.state != OPEN or runner.session != record.session:
         return False
-    return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
+    return not expiry_of(state, world, record.agent, record.session, SESSION_TTL).expired
 
 
 def refuse_unfinished(state: State, world: World, record: Effect) -> Refusal | None:

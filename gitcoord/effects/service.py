@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedOut
 from gitcoord.claims.facts import project_settings
-from gitcoord.claims.model import format_record
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next_number
 from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
@@ -13,6 +12,7 @@ from gitcoord.git.commands.objects import diff_names, empty_tree
 from gitcoord.git.commands.worktrees import ls_files
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks import flock
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, RULES
-from gitcoord.claims.model import folds_case
 from gitcoord.effects.sequences import sequences
 from gitcoord.git.commands.objects import ls_tree_names
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings

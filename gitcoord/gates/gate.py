@@ -6,12 +6,12 @@ were accepted before. Gates fail closed: where something cannot be read, an erro
 
 from __future__ import annotations
 
-from gitcoord.claims.model import folds_case, format_record
 from gitcoord.deploy.targets import details, refusal
 from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.history import finish_steps, merge_changes, net_changes
 from gitcoord.gates.judge import FEW, CommitChange, Verdict, judge
 from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
+from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.model import ENFORCE, parse_policy
 from gitcoord.policy.reader import Source

@@ -8,9 +8,10 @@ CouldNotJudge is raised where that cannot be decided; every gate then refuses.
 from __future__ import annotations
 
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
-from gitcoord.claims.model import WRITE, Claim, Item, compatible, folds_case, key_of
+from gitcoord.claims.model import WRITE, Claim, Item, compatible, key_of
 from gitcoord.gates.lineage import Lineages
-from gitcoord.ledger.sessions import dead, silence
+from gitcoord.ledger.format import folds_case
+from gitcoord.ledger.sessions import dead, expiry_of
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
 from gitcoord.policy.roles import is_free, may_approve, out_of_role
 from gitcoord.sessions.admission import halt_record
@@ -197,8 +198,8 @@ class _Judge:
                 # One's own claim counts until an event ends it: running the gate is itself a heartbeat.
                 holds = holds or claim.mode == WRITE
             elif not compatible(claim.mode, WRITE):
-                verdict = silence(self._state, self._world, claim.agent, claim.session, claim.ttl)
-                if not verdict.silent:
+                verdict = expiry_of(self._state, self._world, claim.agent, claim.session, claim.ttl)
+                if not verdict.expired:
                     others.append(claim.to_json(verdict.expires_in))
         return holds, others
 

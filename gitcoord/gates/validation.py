@@ -251,7 +251,7 @@ def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
 
 def project_source(ctx: Context) -> Source:
     """The policy of trunk."""
-    from gitcoord.claims.model import folds_case
+    from gitcoord.ledger.format import folds_case
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.reader import Source

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.base.names import RULES, quote
-from gitcoord.claims.model import folds_case
 from gitcoord.gates import model
 from gitcoord.git.commands.refs import rev_parse
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
-from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
+from gitcoord.claims.model import WRITE, Item, compatible, covers_item, overlapping
 from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for
-from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
+from gitcoord.ledger.format import folds_case
+from gitcoord.ledger.sessions import admit_or_none, dead_above, expiry_of
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR
@@ -168,9 +169,9 @@ class GuardSession:
         for path in paths:
             for claim in overlapping(state, Item("path", path)):
                 if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
-                    verdict = silence(state, self.world, claim.agent, claim.session, claim.ttl)
+                    verdict = expiry_of(state, self.world, claim.agent, claim.session, claim.ttl)
                     narrow = path if covers_item(state, claim, Item("path", path)) else claim.path
-                    found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
+                    found += [] if verdict.expired else [(narrow, claim.to_json(verdict.expires_in))]
         return found
 
     def claim_free(self, action: str) -> list[Finding]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.names import ROOT, printable
-from gitcoord.claims.model import format_record
 from gitcoord.git.commands.objects import count_commits, diff_counts, log_subjects, merge_base_of_all
 from gitcoord.git.commands.refs import for_each_ref
 from gitcoord.git.commands.worktrees import status_with_branch
 from gitcoord.handoff.model import MOST
+from gitcoord.ledger.format import format_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

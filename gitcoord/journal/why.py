@@ -5,11 +5,11 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import folds_case
 from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.log import commits, read_commits
 from gitcoord.ledger.snapshot import read_snapshot
 

@@ -12,11 +12,11 @@ from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import check_word, covers, fold, printable, shown
 from gitcoord.claims import pathspec as spelling
 from gitcoord.claims.cli_wait import Bell
-from gitcoord.claims.model import folds_case
 from gitcoord.git.locks import flock
 from gitcoord.ledger.cli import check_kind
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Event
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.log import event_row, paths_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
 
     Command = TypeVar("Command")
-    Attempt = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
-    Recall = Callable[[State, list[Event], Actor], list[Attempt]]
+    Recalled = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
+    Recall = Callable[[State, list[Event], Actor], list[Recalled]]
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -97,7 +97,7 @@ def no_commits(event: Event) -> list[str]:
     return []
 
 
-def no_recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def no_recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """No command makes this kind: a server takes no such event."""
     return []
 
@@ -117,7 +117,7 @@ class Kind(NamedTuple):
     agents: tuple[str, ...] = ()  # fields that name an agent besides the one who acted, or list rows that do
     leads: bool = False  # as the first event of a chain it identifies the command; elsewhere the last event does
     personal: bool = False  # only a person's account may push it
-    judged: str = ""  # the field whose rows say by which rule somebody was silent
+    judged: str = ""  # the field whose rows say by which rule a lease had run out
 
 
 def agents_in(kind: Kind, body: Record) -> list[str]:
@@ -128,7 +128,7 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
     return found
 
 
-def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
+def recalled(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Recalled:
     """The command with its rule, ready to be decided on any state."""
     return lambda state, world: decide(state, command, world)
 
@@ -136,11 +136,11 @@ def attempt(decide: Callable[[State, Command, World], Decision | Refusal], comma
 def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusal], made: type[Command]) -> Recall:
     """The usual recall: the first event's body has the command's own fields."""
 
-    def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+    def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
         first = events[0]
         fields: Iterable[str] = made._fields  # type: ignore[attr-defined]
         own = {key: first.body[key] for key in fields if key in first.body}
-        return [attempt(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
+        return [recalled(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
 
     return recall
 
@@ -166,14 +166,14 @@ def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[
 
 
 class SessionHooks(NamedTuple):
-    """What a package adds where a session ends, or where somebody sweeps up after the silent."""
+    """What a package adds where a session ends, or where expired claims are swept up."""
 
     before_end: Callable[[State, str], Refusal | None] = _no_refusal  # why a session may not just end
     outlives: Callable[[State, str], set[tuple[str, str]]] = _no_claims  # (space, path) of claims that stay after it
     on_end: Callable[[Chain], None] = _no_events  # adds the events before the session's end
-    # Adds events for agents other than the chain's that are silent, of those that concern `only` (None: all); gives the
+    # Adds events for agents other than the chain's whose lease has run out, of those that concern `only` (None: all); gives the
     # heartbeats that were judged.
-    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Heartbeat]] = _no_beats
+    on_expiry: Callable[[Chain, World, tuple[str, ...] | None], list[Heartbeat]] = _no_beats
 
 
 def session_hooks() -> list[SessionHooks]:

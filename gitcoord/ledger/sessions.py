@@ -1,7 +1,7 @@
-"""Sessions, heartbeats and silence: who is alive, and who may be called silent by whom.
+"""Sessions, heartbeats and expiry: who is alive, and whose lease has run out as seen from where.
 
 An agent's session has a number that only grows. One heartbeat on the agent's own ref keeps all its claims alive.
-Silence permits an expiry, it does not decide one; and no host trusts another's clock alone.
+A lease that has run out permits an expire event, it does not make one; and no host trusts another's clock alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOT_FLOOR_MS, REMOTE_SLOT_MS = 100, 30_000  # the shortest, where a beat is a l
 SESSION_TTL = 30 * 60
 MAX_SKEW = 30 * 60
 MAX_LOST = 32
-SILENT_BY = ("killed", "session over", "same clock", "older than any skew", "watched")
+EXPIRED_BY = ("killed", "session over", "same clock", "older than any skew", "watched")
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
 _BEAT_OPTIONAL = {"judged": int, "killed": int}
@@ -114,15 +114,15 @@ class Seen(NamedTuple):
 
 
 def valid_evidence(row: Record) -> bool:
-    """Does an event name a heartbeat, or that there was none, and a rule by which one is silent?"""
-    return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in SILENT_BY
+    """Does an event name a heartbeat, or that there was none, and a rule by which a lease has run out?"""
+    return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in EXPIRED_BY
 
 
-class Silence(NamedTuple):
+class Expiry(NamedTuple):
     """The verdict on one claim: may it be expired, by which rule, and in how many seconds it may be at the earliest, as seen from
     here (None: unknown). That is the ttl after the end of the heartbeat's slot, so it may be more than the ttl."""
 
-    silent: bool
+    expired: bool
     rule: str
     expires_in: int | None
 
@@ -177,32 +177,32 @@ def next_heartbeat(old: Heartbeat | None, agent: str, session: int, world: World
     return Heartbeat("", agent, world.boot, session, start, world.wall, slot)
 
 
-def silence(state: State, world: World, agent: str, session: int, ttl: int) -> Silence:
-    """May a claim of this session with this ttl be called silent by the one who looks?"""
+def expiry_of(state: State, world: World, agent: str, session: int, ttl: int) -> Expiry:
+    """May a claim of this session with this ttl be expired by the one who looks?"""
     beat = world.heartbeat(agent)
     ttl_ms = ttl * 1000
     if beat is not None and beat.killed and beat.session >= session:
-        return Silence(True, "killed", 0)
+        return Expiry(True, "killed", 0)
     if beat is not None and beat.session > session:
-        return Silence(True, "session over", 0)
+        return Expiry(True, "session over", 0)
     if beat is not None and beat.session < session:
         beat = None  # the last session's: this one has not been heard of yet
     if beat is not None and beat.boot == world.boot:
         left = beat.mono + beat.slot + ttl_ms - world.mono
-        return Silence(left < 0, "same clock", max(0, left // 1000))
+        return Expiry(left < 0, "same clock", max(0, left // 1000))
     if beat is not None and beat.wall + beat.slot // 1000 + ttl + MAX_SKEW < world.wall:
-        return Silence(True, "older than any skew", 0)
+        return Expiry(True, "older than any skew", 0)
     seen = world.first_seen(agent)
     oid, slot = (beat.oid, beat.slot) if beat is not None else ("", 0)
     if seen is None or seen.oid != oid or seen.boot != world.boot:
-        return Silence(False, "first sight", (slot + ttl_ms * 6 // 5) // 1000)
+        return Expiry(False, "first sight", (slot + ttl_ms * 6 // 5) // 1000)
     left = seen.mono + slot + ttl_ms * 6 // 5 - world.mono
-    return Silence(left < 0, "watched", max(0, left // 1000))
+    return Expiry(left < 0, "watched", max(0, left // 1000))
 
 
 def alive(state: State, world: World, record: Agent) -> bool:
     """Is this open session still heard of?"""
-    return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
+    return not expiry_of(state, world, record.agent, record.session, SESSION_TTL).expired
 
 
 def is_torn_kill(record: Agent, beat: Heartbeat | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
-from gitcoord.claims.model import format_record
 from gitcoord.git.commands.objects import roots
 from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
 from gitcoord.git.commands.settings import change_settings
@@ -14,6 +13,7 @@ from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import REPAIR, Commit
 from gitcoord.ledger.event import effects
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import free_branch, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import event_commit, swap_over_locks, transact

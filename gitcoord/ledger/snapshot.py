@@ -5,9 +5,10 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, decode_file
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref
-from gitcoord.claims.model import format_record, parts_around
+from gitcoord.claims.model import parts_around
 from gitcoord.git.tree import Trees
 from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import decode_heartbeat
 from gitcoord.ledger.state import State
 

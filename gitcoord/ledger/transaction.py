@@ -18,11 +18,11 @@ from __future__ import annotations
 from gitcoord.base.codec import encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
-from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Decision, commit_bytes, effects
+from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import count_refusal, forget_refusals, pending_refusals
 from gitcoord.ledger.sessions import Heartbeat, agent_record, encode_heartbeat, is_torn_kill
@@ -31,7 +31,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
     from gitcoord.git.store import Operation
@@ -84,7 +84,7 @@ class Attempt(NamedTuple):
     decision: Decision
     refusal: Refusal | None = None
     head: Oid = ""  # of the ledger afterwards
-    operations: list[Operation] = []
+    operations: tuple[Operation, ...] = ()
     is_torn_kill: bool = False  # not the request itself yet, but the record of a kill that was torn
 
 
@@ -148,6 +148,7 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
     if fix:
         fix_torn_refs(ctx, snapshot)
     world = ctx.world(snapshot)
+    # The rule is asked first: it reads the heartbeats that matter to it, and only those are searched for a torn kill.
     answer = request.rule(snapshot.state, command, world)
     torn_kill = finish_torn_kill(snapshot, world, command)
     decision = torn_kill or answer
@@ -156,7 +157,7 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
     if not (decision.events or decision.beats):
         return Attempt(snapshot, decision)
     head, operations = prepare(ctx, snapshot, decision)
-    return Attempt(snapshot, decision, None, head, operations, torn_kill is not None)
+    return Attempt(snapshot, decision, None, head, tuple(operations), torn_kill is not None)
 
 
 def require_known_format(snapshot: Snapshot) -> None:
@@ -314,7 +315,7 @@ class _LocalAuthority:
         except SwapFailed as failure:
             if attempt.decision.events and self._is_in_ledger(attempt):
                 return attempt  # git failed after the ledger had moved; the rest is fixed by the next writer
-            self._wait(attempt.operations, failure)
+            self._prepare_to_retry(attempt.operations, failure)
             return None
         if not self._is_in_ledger(attempt):
             store.refresh()
@@ -340,19 +341,19 @@ class _LocalAuthority:
             found = self._ctx.store.read(commit.parents)[0]
         return False
 
-    def _wait(self, operations: list[Operation], failure: SwapFailed) -> None:
-        """After a failed swap: did somebody move one of the refs? Only reading tells; git's words do not. StoreError where
-        something else is in the way, and stays."""
-        ctx = self._ctx
-        ctx.host.defer_interrupts(False)
-        now = ctx.store.resolve([operation.ref for operation in operations])
-        if any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now)):
+    def _prepare_to_retry(self, operations: Sequence[Operation], failure: SwapFailed) -> None:
+        """After a failed swap: wait a little, and remove the locks of a dead git if they were the cause.
+
+        StoreError: something else is in the way, and stays.
+        """
+        self._ctx.host.defer_interrupts(False)
+        if self._has_lost_race(operations):
             self._lost += 1
             if not self._queue.acquired:
-                ctx.host.pause(0.002 * min(self._lost, 16))
+                self._ctx.host.pause(0.002 * min(self._lost, 16))
             return
         try:
-            ctx.store.remove_stale_locks(operations)
+            self._ctx.store.remove_stale_locks(operations)
         except StoreError:
             if not self._tries_left:
                 raise
@@ -360,9 +361,14 @@ class _LocalAuthority:
         if not self._tries_left:
             raise StoreError(f"git could not move the refs: {failure.message}", hints=("nothing was changed",))
         self._tries_left -= 1
-        ctx.host.pause(0.02)
+        self._ctx.host.pause(0.02)
 
-    def _take_back(self, operations: list[Operation]) -> None:
+    def _has_lost_race(self, operations: Sequence[Operation]) -> bool:
+        """Did somebody move one of the refs? Only reading tells; git's words do not."""
+        now = self._ctx.store.resolve([operation.ref for operation in operations])
+        return any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now))
+
+    def _take_back(self, operations: Sequence[Operation]) -> None:
         """Our git moved refs after its lock had been taken away: the ledger is another's, so the rest must follow it.
 
         Best effort: what cannot be taken back is named by fsck, and nothing is decided by these refs.
@@ -410,8 +416,9 @@ def _clean_up(ctx: Context, actor: str, done: Attempt) -> None:
     try:
         if beats:
             from gitcoord.ledger.heartbeat_gc import retire  # once a slot
-        for beat in beats:
-            retire(ctx, beat.agent, done.snapshot.session_oid(beat.agent))
+
+            for beat in beats:
+                retire(ctx, beat.agent, done.snapshot.session_oid(beat.agent))
         if events and ctx.settings.get("gitcoord.alert"):
             from gitcoord.ledger.alerts import alert_of_events  # only where somebody wants to know
 

@@ -6,9 +6,9 @@ starts git for it nor loads the reader of policies.
 
 from __future__ import annotations
 
-from gitcoord.claims.model import folds_case, format_record
 from gitcoord.git.files import make_directory, read_file, write_file
 from gitcoord.git.tree import parse_tree
+from gitcoord.ledger.format import folds_case, format_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

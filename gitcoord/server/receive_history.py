@@ -8,8 +8,8 @@ That everybody may be named in it is why it takes a person's account; where sign
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, refused
-from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.fsck import Replay
 from gitcoord.ledger.log import commits
 from gitcoord.server.signatures import require_signature, signing_on

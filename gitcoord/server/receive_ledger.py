@@ -9,12 +9,12 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError, refused
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
-from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Illegal, commit_bytes, effects
+from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
 from gitcoord.ledger.snapshot import read_snapshot

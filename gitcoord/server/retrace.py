@@ -3,7 +3,7 @@
 The server does not believe an event, it makes it again: each kind's `recall` says which commands could stand behind a
 chain, `decide` runs on the state before it with the server's own clock, heartbeats, policy and commits, and the outcome
 must be the same. Ignored, because only the client can know it and nothing is decided by it: `at` (the client's clock; a
-server bounds it) and by which rule a client saw that a holder was silent (the server must see silence itself).
+server bounds it) and by which rule a client saw that a lease had run out (the server must see that itself).
 Taken from the events, because it is about the client's own work tree and harms nobody else: where HEAD was, what was not
 committed, that an earlier process of the same agent is gone, what was refused since, and from which commit on released work
 is judged: the client's repository may have what the server's never had. What is said of commits is not among that: that the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.sessions import Actor, Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import Files
@@ -179,8 +179,8 @@ def retrace(
     first = kind_of(events[0].kind)
     kind = first if first.leads else kind_of(events[-1].kind)
     for _ in range(world.heads):
-        for attempt in kind.recall(state, events, actor):
-            answer = _decide(attempt, state, world)
+        for recalled in kind.recall(state, events, actor):
+            answer = _decide(recalled, state, world)
             if isinstance(answer, Decision):
                 if [_essence(event) for event in answer.events] == [_essence(event) for event in events]:
                     return _after(state, events), answer.beats
@@ -190,9 +190,9 @@ def retrace(
     return no
 
 
-def _decide(attempt: Attempt, state: State, world: World) -> Decision | Refusal:
+def _decide(recalled: Recalled, state: State, world: World) -> Decision | Refusal:
     try:
-        return attempt(state, world)
+        return recalled(state, world)
     except UsageError as error:
         return Refusal("usage", error.message, hints=error.hints)
 

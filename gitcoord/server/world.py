@@ -3,8 +3,8 @@ about the client's own work tree."""
 
 from __future__ import annotations
 
-from gitcoord.claims.model import format_record
 from gitcoord.gates.history import file_at
+from gitcoord.ledger.format import format_record
 from gitcoord.server.retrace import Retraced
 from gitcoord.world.client import ClientWorld
 

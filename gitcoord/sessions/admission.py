@@ -13,6 +13,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Agent, Heartbeat
     from gitcoord.ledger.state import State
@@ -69,15 +70,25 @@ def open_session(chain: Chain, actor: Actor, world: World, admitted: Admission) 
     if not admitted.opens:
         return
     record = agent_record(chain.state, actor.agent)
-    kept = record.kept if record is not None else []
+    claims = resumed(chain.state, actor.agent)
     if record is not None and record.state == OPEN:
-        # The new session keeps the claims: nobody else asked for them, and the work may be uncommitted.
-        kept = [[c.space, c.path] for c in all_claims(chain.state, actor.agent)]
-        end_session(chain, record, "superseded", [], kept)
+        end_session(chain, record, "superseded", [], [[c.space, c.path] for c in claims])
         end_children(chain, actor.agent)
     body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
     chain.add("start", body)
-    _resume(chain, world, actor.agent, admitted.session, kept)
+    # Nobody else asked for these claims, and the work may be uncommitted.
+    for claim in claims:
+        chain.add("claim", grant_body(claim, admitted.session, claim.ttl, capacity_of([claim.item], world)))
+
+
+def resumed(state: State, agent: str) -> list[Claim]:
+    """The claims that a new session goes on with: all of a session that is still open, what it kept of one that ended."""
+    record = agent_record(state, agent)
+    if record is None or record.state == OPEN:
+        return all_claims(state, agent) if record is not None else []
+    items = [Item(*pair) for pair in record.kept]
+    prefetch_around(state, items)
+    return own_claims(state, items, agent)
 
 
 def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
@@ -93,14 +104,6 @@ def end_children(chain: Chain, parent: str) -> None:
             kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
             end_session(chain, record, f"ended with {parent}", [], kept)
             end_children(chain, record.agent)
-
-
-def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[list[str]]) -> None:
-    """Grant the claims that the last session kept (uncommitted work) to the new session."""
-    items = [Item(*pair) for pair in kept]
-    prefetch_around(chain.state, items)
-    for claim in own_claims(chain.state, items, agent):
-        chain.add("claim", grant_body(claim, session, claim.ttl, capacity_of([claim.item], world)))
 
 
 def require_open(state: State, agent: str, session: int) -> None:

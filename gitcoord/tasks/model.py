@@ -11,7 +11,7 @@ from gitcoord.base.codec import VERSION, Malformed, check, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode, quote, shown
 from gitcoord.ledger.sessions import OPEN as SESSION_OPEN
-from gitcoord.ledger.sessions import Silence, agent_record, silence
+from gitcoord.ledger.sessions import Expiry, agent_record, expiry_of
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -266,15 +266,15 @@ def given_back(task: Task, at: int, *, reason: str = "") -> Task:
     return task._replace(state=OPEN, owner="", session=0, token=0, handoff="", reason=reason, changed=at)
 
 
-def owner_is_lost(state: State, world: World, held: Held) -> Silence | None:
+def owner_is_lost(state: State, world: World, held: Held) -> Expiry | None:
     """The verdict on an owner that is lost; None while its heartbeats come, or while it hands the task over."""
     if held.state != ACTIVE or held.handoff:
         return None
     record = agent_record(state, held.agent)
     if record is None or record.state != SESSION_OPEN or record.session != held.session:
-        return Silence(True, "session over", 0)
-    verdict = silence(state, world, held.agent, held.session, held.ttl)
-    return verdict if verdict.silent else None
+        return Expiry(True, "session over", 0)
+    verdict = expiry_of(state, world, held.agent, held.session, held.ttl)
+    return verdict if verdict.expired else None
 
 
 def not_the_owner(state: State, task: Task, agent: str) -> Refusal | None:

@@ -43,11 +43,11 @@ def on_end(chain: Chain) -> None:
             give_up(chain, task, f"{chain.agent}'s session ended")
 
 
-def on_silence(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Heartbeat]:
+def on_expiry(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Heartbeat]:
     """Open the tasks of lost owners again."""
     from gitcoord.tasks.events.lapse import add_lapses, lost
 
     return add_lapses(chain, world, lost(chain.state, world, chain.agent, only or ()))
 
 
-HOOKS = SessionHooks(before_end=before_end, on_end=on_end, on_silence=on_silence)
+HOOKS = SessionHooks(before_end=before_end, on_end=on_end, on_expiry=on_expiry)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
 from gitcoord.base.names import ROOT, check_path
-from gitcoord.claims.model import folds_case, format_record
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.handoff.service import rows as handoff_rows
+from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.sessions import OPEN, agent_records, alive
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, StoreError, UsageError, refused
 from gitcoord.base.names import printable, quote
-from gitcoord.claims.model import format_record
 from gitcoord.claims.query import check, listing
 from gitcoord.git.commands.objects import count_apart
 from gitcoord.git.commands.refs import (
@@ -22,6 +21,7 @@ from gitcoord.git.commands.worktrees import list_worktrees, remove_worktree, sta
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
 from gitcoord.git.locks.queue import Queue
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.worktree_notes import noted_claims

@@ -170,6 +170,19 @@ def test_texts_of_a_claim_survive_a_retake(world: World) -> None:
     assert rows["src/b.py"]["reason"] == "two"
 
 
+def test_options_that_are_not_given_stay_as_they_were(world: World) -> None:
+    world.commit({".gitcoord/config": CONFIG})
+    world.take("src/a.py", "--ttl", "2h", "--expect", "1h")
+    world.take("@gpu", "--units", "2")
+    world.take("src/a.py", "-m", "other")
+    assert world.claim("src/a.py", "src/b.py", "@gpu").code == 0
+    rows = {row["path"]: row for row in world.claim("list", "--json").json["claims"]}
+    found = {path: (row["ttl_seconds"], row["expected_seconds"], row["units"]) for path, row in rows.items()}
+    assert found == {"src/a.py": (7200, 3600, 1), "src/b.py": (1800, 0, 1), "@gpu": (300, 0, 2)}
+    assert rows["src/a.py"]["reason"] == "other"
+    assert world.claim("@gpu", "--units", "0").code == 2
+
+
 def test_dry_run_changes_nothing(world: World) -> None:
     before = world.refs()
     assert world.claim("src", "-n") == Done(0, "would claim src\n", "")

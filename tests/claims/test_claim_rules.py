@@ -138,6 +138,41 @@ def test_whatever_changes_is_an_event_with_a_new_token(world: World, change: dic
     assert {key: getattr(world.claims()[0], key) for key in kept} == kept
 
 
+def test_terms_that_are_not_given_stay_as_they_were(world: World) -> None:
+    take(world, ALICE, "a", ttl=7200, expected=3600)
+    take(world, ALICE, "a", reason="other")
+    assert [(c.ttl, c.expected, c.reason) for c in world.claims()] == [(7200, 3600, "other")]
+    take(world, ALICE, "@gpu", units=2)
+    assert take(world, ALICE, "@gpu").events == []
+    take(world, ALICE, "@gpu", reason="more")
+    assert {c.path: c.units for c in world.claims()} == {"a": 1, "gpu": 2}
+
+
+def test_new_paths_get_the_defaults_and_held_ones_keep_their_terms(world: World) -> None:
+    """Each claim event has one ttl: paths whose terms differ are granted by an event each, in one chain."""
+    take(world, ALICE, "a", ttl=7200, expected=3600)
+    take(world, ALICE, "@gpu", units=2)
+    again = take(world, ALICE, "new", "a", "@gpu", "@db", "newer")
+    assert [[name for _, name in event.body["items"]] for event in again.events] == [
+        ["new", "newer"],
+        ["a"],
+        ["gpu"],
+        ["db"],
+    ]
+    found = {c.path: (c.ttl, c.expected, c.units) for c in world.claims()}
+    assert found == {
+        "new": (1800, 0, 1), "newer": (1800, 0, 1), "a": (7200, 3600, 1), "gpu": (1800, 0, 2), "db": (60, 0, 1),
+    }  # fmt: skip
+    assert again.result["token"] == max(c.token for c in world.claims()) == world.state.seq
+
+
+def test_units_that_are_not_given_are_no_more_than_there_are(world: World) -> None:
+    take(world, ALICE, "@gpu", units=3)
+    world.resources["gpu"] = Resource(capacity=2)
+    take(world, ALICE, "@gpu")
+    assert world.claims()[0].units == 2
+
+
 def test_upgrade_and_downgrade(world: World) -> None:
     take(world, ALICE, "a", mode="read")
     take(world, ALICE, "a", mode="write")
@@ -159,6 +194,18 @@ def test_two_intents_that_both_want_to_write(world: World) -> None:
     take(world, ALICE, "a")
 
 
+def test_of_several_intents_the_oldest_goes_first(world: World) -> None:
+    for who in (BOB, ALICE, CAROL):
+        take(world, who, "a", mode="intent")
+    take(world, Actor("aaron"), "a", mode="read")  # the first in order, and no intent
+    assert world.refused("claim", Take(BOB, paths("a"))).hints == tuple(
+        f"your intent is the older one: wait until {name} releases its own" for name in ("alice", "carol")
+    )
+    for who in (ALICE, CAROL):
+        (hint,) = world.refused("claim", Take(who, paths("a"))).hints
+        assert hint.startswith("bob has the older intent: release yours")
+
+
 def test_a_refusal_never_says_how_to_take_a_live_claim_away(world: World) -> None:
     take(world, ALICE, "a")
     refusal = world.refused("claim", Take(BOB, paths("a")))
@@ -167,7 +214,7 @@ def test_a_refusal_never_says_how_to_take_a_live_claim_away(world: World) -> Non
 
 
 @pytest.mark.parametrize(
-    "bad", [{"items": ()}, {"mode": "own"}, {"ttl": 8 * 86400}, {"ttl": -1}, {"units": 0}, {"units": 2}]
+    "bad", [{"items": ()}, {"mode": "own"}, {"ttl": 8 * 86400}, {"ttl": -1}, {"units": -1}, {"units": 2}]
 )
 def test_wrong_words(world: World, bad: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
@@ -184,7 +231,7 @@ def test_units_up_to_the_capacity(world: World) -> None:
     refusal = world.refused("claim", Take(CAROL, paths("@gpu")))
     assert {h["agent"] for h in refusal.blocking_claims} == {"alice", "bob"}
     assert world.refused("claim", Take(CAROL, paths("@gpu"), units=4)).code == "capacity"
-    take(world, ALICE, "@gpu")  # fewer units: room for one more
+    take(world, ALICE, "@gpu", units=1)  # fewer units: room for one more
     take(world, CAROL, "@gpu")
     world.check()
 
@@ -240,6 +287,13 @@ def test_a_repeat_gives_the_first_outcome(world: World) -> None:
     world.must("release", Release(ALICE, paths("b")))
     gone = world.refused("claim", command)
     assert gone.code == "gone" and "b" in gone.message and "a," not in gone.message
+
+
+def test_a_repeat_finds_the_units_that_it_did_not_name(world: World) -> None:
+    take(world, ALICE, "@gpu", units=2)
+    command = Take(ALICE, paths("@gpu"), nonce="n-1", keep=True)
+    world.must("claim", command)
+    assert world.must("claim", command).result["repeated"] and world.claims()[0].units == 2
 
 
 def test_another_command_under_a_nonce(world: World) -> None:

@@ -26,7 +26,8 @@ from tests.ledger.test_golden import history
 from tests.ledger.world import advance
 
 CLASSES = {
-    "claims.model": {"Claim": "_CLAIM", "Format": "_FORMAT"},
+    "claims.model": {"Claim": "_CLAIM"},
+    "ledger.format": {"Format": "_FORMAT"},
     "claims.released": {"Released": "_RELEASED"},
     "deploy.model": {"Deployed": "_DEPLOY", "Deploys": "_TARGET"},
     "effects.events.number": {"Given": "_RECORD"},

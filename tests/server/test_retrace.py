@@ -97,6 +97,23 @@ def test_a_grant_of_what_another_holds(world: World) -> None:
     assert answer.code == "held" and "alice" in answer.message
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_grant_of_several_terms(keep: bool, fresh: bool) -> None:
+    """Paths that are held keep their terms, new ones get the defaults: a chain of several claim events."""
+    world, alice = World(), Actor("alice", "one")
+    world.must("claim", Take(alice, paths("a", "b/x"), ttl=7200, expected=60, reason="why"))
+    world.must("claim", Take(alice, paths("@gpu"), units=2))
+    if fresh:  # a new process takes over the session: its claims are granted again before the command's own
+        world.gone, alice = "one", Actor("alice", "two")
+    command = Take(alice, paths("new", "@gpu", "a", "@db", "newer"), nonce="n", keep=keep)
+    events = made(world, "claim", command)
+    assert [event.kind for event in events][-4:] == ["claim"] * 4 and (len(events) > 4) == fresh
+    assert not isinstance(judged(world, events), Refusal)
+    wrong = events[-3]._replace(body={**events[-3].body, "ttl": 99})
+    assert isinstance(judged(world, [*events[:-3], wrong, *events[-2:]]), Refusal)
+
+
 def test_an_expiry_that_the_servers_clock_does_not_support(world: World) -> None:
     late = FakeHost(world.host.boot, world.host.now + 99999, world.host.ticks + 99999_000)
     events = made(world, "claim", Take(Actor("bob"), paths("a")), late)

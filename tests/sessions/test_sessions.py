@@ -19,8 +19,8 @@ from gitcoord.ledger.sessions import (
     Seen,
     decode_heartbeat,
     encode_heartbeat,
+    expiry_of,
     next_heartbeat,
-    silence,
 )
 from gitcoord.ledger.state import State
 from gitcoord.sessions.events.halt import Halt
@@ -55,9 +55,9 @@ def state_of(world: World, name: str) -> tuple[str, int]:
 
 
 def verdict(world: World, ttl: int = 60, *, host: FakeHost | None = None, session: int = 1) -> tuple[bool, str]:
-    found = silence(State(), world.outside(host), "alice", session, ttl)
-    assert (found.expires_in == 0) or not found.silent
-    return found.silent, found.rule
+    found = expiry_of(State(), world.outside(host), "alice", session, ttl)
+    assert (found.expires_in == 0) or not found.expired
+    return found.expired, found.rule
 
 
 def beat(world: World, **more: Any) -> None:
@@ -82,7 +82,7 @@ def test_it_is_told_when_a_claim_may_be_expired(world: World, ttl: int, boot: st
     looks = FakeHost(boot, mono=world.host.ticks)
     verdict(world, ttl, host=looks)  # at first sight
     looks.advance(1)
-    told = silence(State(), world.outside(looks), "alice", 1, ttl).expires_in
+    told = expiry_of(State(), world.outside(looks), "alice", 1, ttl).expires_in
     assert told is not None and told >= ttl
     looks.advance(told - 1)
     assert verdict(world, ttl, host=looks)[0] is False
@@ -139,8 +139,8 @@ def test_a_clock_that_runs_behind_expires_nobody(world: World) -> None:
 
 
 def test_first_sight_counts_as_a_beat(world: World) -> None:
-    found = silence(State(), world.outside(FakeHost("other")), "alice", 1, 60)
-    assert (found.silent, found.expires_in) == (False, 72)
+    found = expiry_of(State(), world.outside(FakeHost("other")), "alice", 1, 60)
+    assert (found.expired, found.expires_in) == (False, 72)
     seen = Seen("", "yet another", 0)  # what it saw before was something else
 
     class Elsewhere(Outside):
@@ -148,7 +148,7 @@ def test_first_sight_counts_as_a_beat(world: World) -> None:
             return seen
 
     world.beats["alice"] = Heartbeat("f" * 40, "alice", BOOT, 1, 0, START, SLOT_MS)
-    found = silence(State(), Elsewhere(world, FakeHost("yet another")), "alice", 1, 60)
+    found = expiry_of(State(), Elsewhere(world, FakeHost("yet another")), "alice", 1, 60)
     assert (found.rule, found.expires_in) == ("first sight", 72 + SLOT_MS // 1000)
 
 

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import Changes, State
 
@@ -33,7 +33,7 @@ FIELDS: dict[str, Shape] = {
 }  # fmt: skip
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     from gitcoord.claims import recall as recalled
 
     return recalled.recall(state, events, actor)

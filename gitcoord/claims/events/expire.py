@@ -6,14 +6,14 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
+from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled, session_hooks
 from gitcoord.ledger.sessions import (
     Actor,
     Lost,
     agent_file,
     agent_record,
     dead,
-    silence,
+    expiry_of,
     valid_evidence,
 )
 from gitcoord.sessions.admission import halted
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Heartbeat, Silence
+    from gitcoord.ledger.kinds import Recalled
+    from gitcoord.ledger.sessions import Expiry, Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -58,8 +58,8 @@ def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
         only = set(command.only)
         others = [c for c in others if c.key in only]
     world.prefetch_heartbeats(c.agent for c in others)
-    judged = [(c, silence(state, world, c.agent, c.session, c.ttl)) for c in others]
-    expired = [(c, s) for c, s in judged if s.silent]
+    judged = [(c, expiry_of(state, world, c.agent, c.session, c.ttl)) for c in others]
+    expired = [(c, s) for c, s in judged if s.expired]
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
@@ -74,10 +74,10 @@ def _lapses(chain: Chain, command: Sweep, world: World) -> list[Heartbeat]:
     """Lapse tasks first: an owner whose place under a cap expires loses its task too."""
     if command.lapsed == ():
         return []
-    return [beat for hooks in session_hooks() for beat in hooks.on_silence(chain, world, command.lapsed)]
+    return [beat for hooks in session_hooks() for beat in hooks.on_expiry(chain, world, command.lapsed)]
 
 
-def expire_body(world: World, expired: list[tuple[Claim, Silence]]) -> Record:
+def expire_body(world: World, expired: list[tuple[Claim, Expiry]]) -> Record:
     """The body of the event, with its evidence: the heartbeat that was judged, and the rule."""
     claims = []
     for claim, verdict in expired:
@@ -92,7 +92,7 @@ def expire_body(world: World, expired: list[tuple[Claim, Silence]]) -> Record:
     return {"claims": claims}
 
 
-def judged_beats(world: World, expired: list[tuple[Claim, Silence]], seq: int) -> list[Heartbeat]:
+def judged_beats(world: World, expired: list[tuple[Claim, Expiry]], seq: int) -> list[Heartbeat]:
     """The judged heartbeats with a mark. Their swap expects the old value, so a heartbeat in between wins."""
     beats = {}
     for claim, _ in expired:
@@ -113,11 +113,11 @@ def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:
     return tuple((claim["space"], claim["path"], claim["agent"]) for claim in rows)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A sweep of the claims that the client saw expired, which may be fewer than the server sees."""
     first = events[0]
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [attempt(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
+    return [recalled(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
 
 
 def subject(event: Event) -> str:

@@ -17,7 +17,7 @@ from gitcoord.claims.model import (
 )
 from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
+from gitcoord.ledger.kinds import Kind, Touched, kind_of, paths_in, recalled
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -216,12 +216,12 @@ def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) ->
     chain.add("release", {"released": released})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A release of these items, or the end of a session that others had ended."""
     first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)
-    return [attempt(decide, release), *kind_of("stop").recall(state, events, actor)]
+    return [recalled(decide, release), *kind_of("stop").recall(state, events, actor)]
 
 
 def subject(event: Event) -> str:

@@ -9,8 +9,8 @@ from gitcoord.claims.model import Item, file_of, key_of, overlapping
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, Touched, attempt
-from gitcoord.ledger.sessions import Actor, admit_or_none, silence
+from gitcoord.ledger.kinds import Kind, Touched, recalled
+from gitcoord.ledger.sessions import Actor, admit_or_none, expiry_of
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import as_started, halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -64,7 +64,7 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
         return Refusal(
             "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
         )
-    if silence(state, world, claim.agent, claim.session, claim.ttl).silent:
+    if expiry_of(state, world, claim.agent, claim.session, claim.ttl).expired:
         return Refusal(
             "expired",
             f"the claim on '{printable(what)}' has expired: claim it",
@@ -84,12 +84,12 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
     base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
     item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
     actor = as_started(events, actor)
-    return [attempt(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
+    return [recalled(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

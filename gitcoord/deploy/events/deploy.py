@@ -12,7 +12,7 @@ from gitcoord.claims.model import Item, own_claim
 from gitcoord.deploy.model import NOT_RUN, OK, OUTCOMES, Deployed, Deploys, deploy_file, deploys_of
 from gitcoord.deploy.targets import check_target, resource_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -60,10 +60,10 @@ def decide(state: State, command: Deploy, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"seq": event.seq, "held": held, "good": good})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
     return [
-        attempt(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
+        recalled(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
     ]
 
 

@@ -6,7 +6,7 @@ from gitcoord.base.codec import MAX_DIGITS, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -88,11 +88,11 @@ def next_number(state: State, sequence: str, floor: int) -> int:
     return max(last, floor, 0) + 1
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """The floor is about files that only the client may have; whatever it is, numbers only grow."""
     event, body = events[0], events[0].body
     command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
-    return [attempt(decide, command)]
+    return [recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

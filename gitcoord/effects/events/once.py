@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal
 from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -47,9 +47,9 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     return Decision(chain.events, [beat] if beat else [], {"begun": True, **begun(event).to_json()})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     last = events[-1]
-    return [attempt(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
+    return [recalled(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
 
 
 def subject(event: Event) -> str:

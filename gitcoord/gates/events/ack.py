@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import is_oid, quote
 from gitcoord.gates.model import Reader, Reading, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -48,9 +48,9 @@ def decide(state: State, command: Ack, world: World) -> Decision | Refusal:
     return Decision(chain.events, beats, {**result, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [attempt(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
+    return [recalled(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

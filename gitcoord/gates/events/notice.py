@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
+from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -42,11 +42,11 @@ def decide(state: State, command: Notice, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"noted": len(command.rows)})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
     more = max(0, min(body["more"], 1_000_000))  # rows that were not recorded; only their number is known
     rows = (*body["rows"], *({},) * more)
-    return [attempt(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
+    return [recalled(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

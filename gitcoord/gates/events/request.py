@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
+from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -46,9 +46,9 @@ def decide(state: State, command: Request, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"ids": ids})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [attempt(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
+    return [recalled(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

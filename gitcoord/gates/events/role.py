@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, attempt, touches_target
+from gitcoord.ledger.kinds import Kind, recalled, touches_target
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import GivenRole, given_role, not_an_approver, role_file
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -44,10 +44,10 @@ def decide(state: State, command: SetRole, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {**result, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
     return [
-        attempt(
+        recalled(
             decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused)
         )
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
 from gitcoord.claims.facts import deploy_refs
-from gitcoord.claims.model import format_record
 from gitcoord.gates.hooks.files import bring_back, look, put, same_file
 from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
 from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
@@ -16,6 +15,7 @@ from gitcoord.git.commands.refs import common_dir, hooks_dir, version
 from gitcoord.git.commands.settings import change_settings, list_local_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import free_name, is_executable, read_file, remove_file, write_file
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 

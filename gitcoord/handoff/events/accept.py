@@ -34,7 +34,7 @@ from gitcoord.handoff.model import (
     unknown,
 )
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
+from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled
 from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Admission, Heartbeat, Silence
+    from gitcoord.ledger.kinds import Recalled
+    from gitcoord.ledger.sessions import Admission, Expiry, Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-    Judged = tuple[Claim, Silence]
+    Judged = tuple[Claim, Expiry]
 
 _GRANT: dict[str, Shape] = {
     "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
@@ -245,7 +245,7 @@ def _no_task(state: State, world: World, record: Handoff, actor: Actor) -> Refus
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     said = (
         last.body["handoff"],
@@ -255,7 +255,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
         last.body["ttl"],
         lapsed_ids(events),
     )
-    return [attempt(decide, Accept(as_started(events, actor), *said))]
+    return [recalled(decide, Accept(as_started(events, actor), *said))]
 
 
 def subject(event: Event) -> str:

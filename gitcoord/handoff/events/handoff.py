@@ -8,7 +8,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, prefetch_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
+from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -204,12 +204,12 @@ def _not_whole(state: State, command: New) -> Refusal | None:
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[-1], events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
     said = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [attempt(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
+    return [recalled(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

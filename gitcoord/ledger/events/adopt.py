@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.claims.model import format_record
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.format import format_record
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -34,9 +34,9 @@ def decide(state: State, command: Adopt, world: World) -> Decision:
     return Decision(chain.events, [], {"adopted": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [attempt(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
+    return [recalled(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Decision, Event
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -43,9 +43,9 @@ def decide(state: State, command: Epoch, world: World) -> Decision | Refusal:
     return Decision([event], [], {"seq": command.seq})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [attempt(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
+    return [recalled(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

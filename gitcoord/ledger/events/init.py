@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.claims.model import FORMAT_MAJOR, FORMAT_MINOR, Format
 from gitcoord.ledger.event import Event, Illegal
+from gitcoord.ledger.format import FORMAT_MAJOR, FORMAT_MINOR, Format
 from gitcoord.ledger.kinds import Kind
 
 TYPE_CHECKING = False

@@ -18,6 +18,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitcoord.base.names import Oid, RefName
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
@@ -77,7 +79,7 @@ def overlay(ctx: Context) -> dict[RefName, Oid | None]:
     return refs
 
 
-def join(ctx: Context, agent: str, operations: list[Operation]) -> Batch:
+def join(ctx: Context, agent: str, operations: Sequence[Operation]) -> Batch:
     """Add a request's operations to the queued batch, or open one."""
     batch = load_batch(ctx, QUEUED) or Batch(ctx.host.random()[:16], (), ctx.host.mono(), ())
     rows = {m.ref: m for m in batch.moves}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
 from gitcoord.base.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
-from gitcoord.claims.model import format_record
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import drop_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
@@ -15,6 +14,7 @@ from gitcoord.git.commands.settings import change_settings, get_local_values
 from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, LANDED, RACED, REJECTED, GitRemote
 from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
@@ -28,9 +28,9 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import Oid
-    from gitcoord.claims.model import Format
     from gitcoord.git.deadline import Deadline
     from gitcoord.git.plumbing_store import PlumbingStore
+    from gitcoord.ledger.format import Format
     from gitcoord.ledger.remote.git_remote import RemoteResult
     from gitcoord.ledger.sessions import Actor
 

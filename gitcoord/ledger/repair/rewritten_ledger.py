@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import LEDGER, TIP
-from gitcoord.claims.model import format_record
 from gitcoord.git.commands.objects import is_ancestor, roots
 from gitcoord.git.commands.refs import reflog
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.fsck import replay
 from gitcoord.ledger.remote.server_behind import compare, event_lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event

@@ -16,7 +16,7 @@ from gitcoord.claims.model import (
     prefetch_own,
 )
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
+from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
 from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Grant
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -124,12 +124,12 @@ def _is_running(state: State, world: World, agent: str) -> bool:
     return record is not None and bool(record.instance) and alive(state, world, record)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, actor = events[0], as_started(events, actor)
     prefetch_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     grants = [grants_in(event.body, 0)[0] for event in events if event.kind == "claim"]
     again = tuple(grant for grant in grants if own_claim(state, grant.item, actor.agent) is None)
-    return [attempt(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+    return [recalled(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
 
 
 def subject(event: Event) -> str:

@@ -7,7 +7,7 @@ from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
+from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled, session_hooks
 from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
 from gitcoord.sessions.admission import end_children, end_session
 from gitcoord.startup.namedtuple import NamedTuple
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -112,13 +112,13 @@ def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
     return [c for c in claims if (c.space, c.path) not in waiting], handed
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
     if events[-1].kind != "stop":
         # A session that others ended releases its kept claims, and names its own number.
         record = agent_record(state, actor.agent)
         actor = actor._replace(session=record.session if record is not None else 0)
-    return [attempt(decide, Stop(actor, True, first.nonce, first.refused))]
+    return [recalled(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:

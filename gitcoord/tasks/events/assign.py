@@ -13,7 +13,7 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
@@ -39,7 +39,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
@@ -265,7 +265,7 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
     asked = str(last.keep.get("id", "")) if last.keep is not None else None
@@ -273,7 +273,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
         as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
         last.keep is not None, first.refused, expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
-    return [attempt(decide, command)]
+    return [recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.release import release_items
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.admission import actor_heartbeats, barred
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Item
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
@@ -103,13 +103,13 @@ def to_release(state: State, world: World, actor: Actor, task: Task) -> tuple[It
     return (*items, *(() if others else caps_for(state, world, actor)))
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     outcome = FAILED if last.body["outcome"] == FAILED else DONE
     command = Finish(
         actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
     )
-    return [attempt(decide, command)]
+    return [recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

@@ -10,8 +10,8 @@ from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
-from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, valid_evidence
+from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, expiry_of, valid_evidence
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Heartbeat, Silence
+    from gitcoord.ledger.kinds import Recalled
+    from gitcoord.ledger.sessions import Expiry, Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Held, Task
@@ -52,7 +52,7 @@ def decide(state: State, command: Collect, world: World) -> Decision | Refusal:
     return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
 
 
-def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
+def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Expiry]]:
     """The tasks whose owners are lost, other than the asking agent."""
     found = [held for held in all_held(state) if not only or held.id in only]
     world.prefetch_heartbeats([held.agent for held in found])
@@ -64,7 +64,7 @@ def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> 
     ]
 
 
-def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Heartbeat]:
+def collect(chain: Chain, world: World, rows: list[tuple[Held, Expiry]], only: Only = None) -> list[Heartbeat]:
     """Open these tasks again, and end their owners' expired claims for them."""
     beats = add_lapses(chain, world, rows)
     expired = left_behind(chain, world, rows, only)
@@ -75,18 +75,18 @@ def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: 
 
 
 def left_behind(
-    chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None
-) -> list[tuple[Claim, Silence]]:
+    chain: Chain, world: World, rows: list[tuple[Held, Expiry]], only: Only = None
+) -> list[tuple[Claim, Expiry]]:
     """Expired claims that the former owners still hold for these tasks. Claims of an ended session stay until they expire."""
     gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
     claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
         claims = [c for c in claims if c.key in only]
-    judged = [(c, silence(chain.state, world, c.agent, c.session, c.ttl)) for c in claims]
-    return [row for row in judged if row[1].silent]
+    judged = [(c, expiry_of(chain.state, world, c.agent, c.session, c.ttl)) for c in claims]
+    return [row for row in judged if row[1].expired]
 
 
-def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Heartbeat]:
+def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Expiry]]) -> list[Heartbeat]:
     """Add one event for all; gives the judged heartbeats. A heartbeat in between wins."""
     if not rows:
         return []
@@ -127,9 +127,9 @@ def lapsed_ids(events: list[Event]) -> tuple[str, ...]:
     return tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
-    return [attempt(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
+    return [recalled(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
 
 
 def subject(event: Event) -> str:

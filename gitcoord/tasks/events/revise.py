@@ -9,7 +9,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.events.release import release_items
 from gitcoord.claims.model import own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import actor_heartbeats, barred
@@ -41,7 +41,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
@@ -187,11 +187,11 @@ def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) ->
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     body = last.body
     said = (body["id"], body["set"], body["move"], body["owner"], body["reason"])
-    return [attempt(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
+    return [recalled(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
 
 
 def subject(event: Event) -> str:

@@ -8,7 +8,7 @@ from gitcoord.base.names import check_agent, check_path, check_resource, check_w
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -156,14 +156,14 @@ def _named(item: Item) -> Item:
     return Item(item.space, check_path(item.name) if item.space == "path" else check_resource(item.name))
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
     rows = []
     for event in events:
         body = {key: event.body[key] for key in FIELDS}
         items = tuple(Item(*pair) for pair in body["paths"])
         rows.append(New(**{**body, "needs": tuple(body["needs"]), "paths": items}))
-    return [attempt(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
+    return [recalled(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:

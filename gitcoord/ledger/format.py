@@ -1,0 +1,40 @@
+"""The ledger's format: its version, and the settings that were fixed when it was set up."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, record_of, values_of
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.state import State
+
+FORMAT_MAJOR, FORMAT_MINOR = 1, 0
+
+_FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
+
+
+class Format(NamedTuple):
+    """The ledger's format, and the settings that were fixed when it was set up."""
+
+    major: int
+    minor: int
+    case: str
+    sync: str  # the trunk
+    authority: Record  # {"remote": url}, or the identity of the repository that decides
+    ledger: str  # the id of this ledger
+
+    def to_record(self) -> Record:
+        return record_of(_FORMAT, self)
+
+
+def format_record(state: State) -> Format:
+    record = state.get("format")
+    if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
+        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
+    return Format._make(values_of(record, _FORMAT, "format"))
+
+
+def folds_case(state: State) -> bool:
+    return format_record(state).case == "fold"
