@@ -1,4 +1,4 @@
-"""Every verb of the three commands, a row each: the parser, the help, completion, the man pages and MCP all read these tables."""
+"""Every verb of the three commands, a row each: the parser, the help, completion and the man pages read these tables, and MCP calls their handlers."""
 
 from __future__ import annotations
 
