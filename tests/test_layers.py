@@ -139,10 +139,6 @@ def test_packages_import_downwards() -> None:
     assert not wrong
 
 
-# Still to be cut: each of these groups imports itself in a circle, at least once inside a function.
-CYCLES = ("policy/cache policy/reader",)
-
-
 def _in_cycles(graph: dict[str, set[str]]) -> set[str]:
     """The nodes that can be reached from themselves."""
 
@@ -167,7 +163,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     graph = {
         file: {target for target in targets if not target.endswith("__init__.py")} for file, targets in graph.items()
     }
-    assert _in_cycles(graph) == {f"{name}.py" for names in CYCLES for name in names.split()}
+    assert _in_cycles(graph) == set()
     assert _in_cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"b", "c"}
 
 
@@ -356,7 +352,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 45, "list": 40, "take": 51, "release": 54, "guard": 60}  # release: one more where a heartbeat is due
+BUDGET = {"check": 46, "list": 40, "take": 52, "release": 54, "guard": 61}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

@@ -14,7 +14,7 @@ from gitcoord.git.commands.objects import check_attr, diff_names, ls_tree, write
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.git.process import WHOLE
-from gitcoord.policy.cache import same_policy
+from gitcoord.policy.comparison import same_policy
 from gitcoord.policy.model import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
 
 TYPE_CHECKING = False
