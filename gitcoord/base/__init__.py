@@ -1,1 +1,1 @@
-"""What every package may use: errors, names of refs and paths, the JSON codec, durations, texts. Imports nothing of gitcoord."""
+"""Errors, names of refs and paths, the JSON codec, durations and texts for every package. Imports nothing of gitcoord."""

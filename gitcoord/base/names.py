@@ -243,7 +243,7 @@ def _escape(char: str) -> str:
 
 
 def claim_dir(space: str, key: str) -> str:
-    """Where claims on `key` lie in the ledger's tree; `refs/` + this is where their refs lie."""
+    """The directory of claims on `key` in the ledger's tree; their refs are below `refs/` + this."""
     encoded = encode_path(key)
     return f"claims/{space}/{encoded}" if encoded else f"claims/{space}"
 

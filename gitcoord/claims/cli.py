@@ -161,7 +161,7 @@ def _lost(call: Call, result: Row) -> None:
 
 
 def lost_line(row: Row) -> str:
-    """What was lost, to whom and why."""
+    """A line that says who took a claim, and why."""
     cause = str(row["cause"])
     why = _WHY_LOST.get(cause, cause)
     return f"you lost {printable(str(row['path']))} (token {row['token']}) to {row['by']}: {why}"

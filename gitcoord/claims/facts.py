@@ -27,7 +27,7 @@ _FEW = 64  # up to so many paths are named to git one by one
 
 
 def note_first_sight(ctx: Context, agent: str, beat: Heartbeat | None, boot: str, mono: int) -> Seen:
-    """When this host first observed the current heartbeat (recorded on the first call)."""
+    """The time at which this host first observed the current heartbeat (recorded on the first call)."""
     oid = beat.oid if beat is not None else ""
     path = ctx.scratch(f"seen/{agent}")
     words = read_file(path).decode("ascii", "replace").split("\n")

@@ -59,7 +59,7 @@ class Take(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """What one claim event grants alike to all its items."""
+    """The terms that all items of one claim event share."""
 
     ttl: int
     expected: int

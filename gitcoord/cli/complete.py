@@ -37,7 +37,7 @@ def complete(call: Call, values: Values, words: list[str]) -> int:
 
 
 def offers(command: str, line: list[str], lookup: Lookup) -> Offers:
-    """What may stand in place of the line's last word; `lookup` knows what is stored: agents, tasks, ..."""
+    """The words that may replace the line's last word; `lookup` knows what is stored: agents, tasks, ..."""
     *before, current = line
     table = table_of(command)
     name, rest = _verb(command, before)

@@ -92,7 +92,7 @@ def man_page(command: str, page: str) -> str:
 
 
 def _prose(section: str, key: str) -> dict[str, str]:
-    """What was written by hand, by the entry's name, which the pattern finds in its tag."""
+    """The prose written by hand, by the name of its entry, which the pattern finds in the tag."""
     found = {}
     for entry in re.split(r"^\.TP\n", section, flags=re.MULTILINE)[1:]:
         tag, _, body = re.split(r"^\.SS", entry, flags=re.MULTILINE)[0].partition("\n")

@@ -42,7 +42,7 @@ def main(command: str, argv: list[str]) -> int:
 
 
 def _hook(command: str, argv: list[str]) -> int | None:
-    """What hooks and agent tools run, before every commit, push and deed: they load no table of verbs."""
+    """Run a hook: before every commit, push and tool call. Hooks load no table of verbs."""
     if command == "claim" and argv[:1] == ["--gate"]:
         from gitcoord.gates.hook import main as gate
 

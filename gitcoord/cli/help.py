@@ -120,7 +120,7 @@ def _group(apps: dict[str, typer.Typer], name: str) -> typer.Typer:
 
 
 def _function(verb: Verb, call_verb: CallVerb) -> Callable[..., int]:
-    """What typer calls: a function with a parameter for each option and each word of the row."""
+    """The function that typer calls, with a parameter for each option and each word of the row."""
     wanted = labels(verb.words)
 
     def function(**given: Any) -> int:

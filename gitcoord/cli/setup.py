@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def setup(call: Call, values: Values, words: list[str]) -> int:
-    """What is there already stays."""
+    """Set up what is missing; existing files stay."""
     dry_run = bool(values.get("dry-run"))
     there = is_set_up(call.ctx)
     remote = authority_of(call.ctx)

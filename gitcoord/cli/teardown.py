@@ -29,14 +29,14 @@ _TRIES = 5
 
 
 class Found(NamedTuple):
-    """What there is to take away: the ledger's head, every ref of gitcoord's with where it points."""
+    """The parts to take away: the ledger's head, and every ref of gitcoord with its value."""
 
     head: Oid | None
     refs: dict[str, Oid]
 
 
 def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
-    """What would go. Refused where somebody holds a live claim, unless a person insists."""
+    """Find the parts to take away. Refused where somebody holds a live claim, unless a person insists."""
     # The head first: if the claims read next belong to a later one, the swap that expects this head fails.
     head = ctx.store.resolve([LEDGER])[0]
     refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs(PRIVATE)}

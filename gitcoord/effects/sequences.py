@@ -70,7 +70,7 @@ def _invalid(name: str, what: str) -> CouldNotJudge:
 
 
 def wrong_pattern(pattern: str) -> str:
-    """Why no file could ever match it, or '': an unnoticed floor of zero would give numbers that are in use."""
+    """The reason why no file can match the pattern, or ''. An unnoticed floor of zero would give numbers that are in use."""
     if not pattern:
         return "is empty"
     if len(pattern) > _LONGEST or not pattern.isprintable():

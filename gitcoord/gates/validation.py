@@ -226,7 +226,7 @@ def before_stop(ctx: Context, actor: Actor) -> list[str]:
 
 
 def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
-    """What the agent holds that is in no handoff: paths, paths with uncommitted work, tasks."""
+    """The agent's paths, paths with uncommitted work and tasks that are in no handoff."""
     from gitcoord.claims.events.release import dirty_paths
     from gitcoord.claims.model import all_claims
     from gitcoord.handoff.model import handed_over

@@ -48,7 +48,7 @@ class Settings:
 
 
 def parse_settings(data: bytes) -> list[tuple[str, str]]:
-    """What `git config --list -z` prints."""
+    """Parse the output of `git config --list -z`."""
     pairs = []
     for entry in data.decode("utf-8", "surrogateescape").split("\0"):
         if entry:
@@ -125,7 +125,7 @@ def _only_tells_where(environ: Environ) -> bool:
 
 
 def _places(repo: Repo, environ: Environ) -> list[str]:
-    """Where git looks. Files elsewhere are added once git has named them."""
+    """The files in which git looks. Other files are added once git has named them."""
     home = environ.get(b"HOME", b"").decode("utf-8", "surrogateescape")
     xdg = environ.get(b"XDG_CONFIG_HOME", b"").decode("utf-8", "surrogateescape") or f"{home}/.config"
     own = [f"{repo.common_dir}/config", f"{repo.git_dir}/config.worktree"]

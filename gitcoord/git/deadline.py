@@ -1,4 +1,4 @@
-"""How long a command waits for a remote: one bound for all requests of the command, and a message when it takes long.
+"""The time that a command waits for a remote: one bound for all requests of the command, and a message when it takes long.
 
 Only the time in which the remote does not answer counts. Each answer starts the time anew: a command that loses races to others
 may try for longer, and a large transfer may take its time.

@@ -209,7 +209,7 @@ def is_executable(path: str) -> bool:
 
 
 def inode(path: str) -> int:
-    """What stays the same when a directory is moved or mounted elsewhere, and differs in a copy."""
+    """An identity that stays the same when a directory is moved or mounted elsewhere, and differs in a copy."""
     return posix.stat(path).st_ino
 
 

@@ -85,7 +85,7 @@ def own_namespace() -> str:
 
 
 def start_time(pid: int) -> str:
-    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
+    """The start time of a process, in the kernel's ticks; '' where there is no such process or no /proc."""
     stat = read_file(f"/proc/{pid}/stat")
     return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
 

@@ -75,7 +75,7 @@ class Pygit2Reader:
         return Object(oid, _KINDS[int(kind)], data)
 
     def _target(self, name: RefName) -> Oid | None:
-        """Where a ref points; None where there is none, its name is none, or it cannot be read."""
+        """The target of a ref; None where there is none, its name is none, or it cannot be read."""
         if "\0" in name or not (name == "HEAD" or name.startswith("refs/")):
             return None  # libgit2 would stop at the NUL byte and answer for another name
         try:

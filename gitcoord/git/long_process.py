@@ -82,7 +82,7 @@ def _is_ready(watch: poll, deadline: Deadline, pid: int, *, sends: bool) -> bool
 
 
 def traffic(root: int) -> int:
-    """How many bytes a process and all below it have read and written so far; 0 where that is unknown."""
+    """The number of bytes that a process and its descendants have read and written so far; 0 where that is unknown."""
     total = 0
     for pid in (root, *descendants(root)):
         rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar

@@ -1,4 +1,4 @@
-"""What git would find at once, read without git: loose objects, and refs in files.
+"""Reads loose objects, and refs in files, without git.
 
 Most of what an everyday command reads was written a moment ago and lies loose. A `None` from `object` and `UNSURE` from
 `ref` mean that git must be asked: packed objects, objects of an alternate, anything odd or damaged, other ref formats.
@@ -58,7 +58,7 @@ class LooseReader:
         self._objects.clear()
 
     def ref(self, name: RefName) -> Oid | None:
-        """Where a ref points; None where there is none; UNSURE where only git can tell."""
+        """The target of a ref; None where there is none; UNSURE where only git can tell."""
         for _ in range(_LINKS):
             found = self._text(name)
             if found is None:
@@ -71,7 +71,7 @@ class LooseReader:
         return UNSURE
 
     def _text(self, name: RefName) -> str | None:
-        """What the ref's file says; None where there is no such file."""
+        """The content of the ref's file; None where there is no such file."""
         place = self._repo.common_dir if name.startswith("refs/") else self._repo.git_dir
         try:
             fd = open_to_read(f"{place}/{name}")

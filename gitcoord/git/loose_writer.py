@@ -95,7 +95,7 @@ class LooseObjects:
         return f"{self._directory}/{oid[:2]}/{oid[2:]}"
 
     def _is_there(self, oid: Oid, full: bytes) -> bool:
-        """Where it is there and whole, keep it from being pruned as old: another user's is written again, as git does."""
+        """Keep an object that is there and whole from being pruned as old: another user's is written again, as git does."""
         path = self.place(oid)
         try:
             if not self.is_whole(oid, full):

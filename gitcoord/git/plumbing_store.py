@@ -55,7 +55,7 @@ class PlumbingStore(PlumbingReader):
         loose: LooseReader | None,
         writing: Callable[[], tuple[DurableObjects, LockNotes]],
     ) -> None:
-        """What the settings say; `loose` reads without git, `writing` makes what only a writer needs."""
+        """Apply the settings. `loose` reads without git; `writing` makes the parts that only a writer needs."""
         self.oid_length = oid_length
         self._durable = durable
         self._loose = loose

@@ -73,7 +73,7 @@ def reset_sigchld() -> None:
 
 
 def _sink() -> int:
-    """Where a child's stderr goes: memory, so that it never fills up; a file descriptor to read back from."""
+    """A place for a child's stderr: memory, so that it never fills up; a file descriptor to read back from."""
     if hasattr(posix, "memfd_create"):
         return posix.memfd_create("stderr", getattr(posix, "MFD_CLOEXEC", 1))
     return posix.open("/dev/null", posix.O_RDWR | posix.O_CLOEXEC)
@@ -210,7 +210,7 @@ class Child:
         return self.code
 
     def complaint(self) -> str:
-        """What the child wrote to stderr, after its end.
+        """The child's stderr, after its end.
 
         What the child has started may still write there, at the place that we would move: so it is not moved.
         """
@@ -254,7 +254,7 @@ class Answer(NamedTuple):
 
     @property
     def entries(self) -> list[str]:
-        """What NUL separates in the output, none of it empty; nothing where it failed."""
+        """The parts of the output that NUL separates, without empty ones; none if git failed."""
         return [entry for entry in self.text.split("\0") if entry]
 
     def require(self, failure: str, error: type[GitcoordError] = CouldNotJudge, hints: tuple[str, ...] = ()) -> Answer:

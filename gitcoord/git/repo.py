@@ -1,4 +1,4 @@
-"""Which repository: git directory, common directory, work tree, prefix and settings.
+"""The repository: git directory, common directory, work tree, prefix and settings.
 
 The usual layouts are found by looking, as git does; everything unusual is left to `git rev-parse`. No GIT_DIR is set for
 children: they find the same repository by themselves and make git's own safe.directory check on the way.
@@ -141,7 +141,7 @@ def _ask(env: dict[bytes, bytes]) -> Repo:
 
 
 def _values(out: bytes, argv: list[str], words: list[str], env: dict[bytes, bytes]) -> list[str]:
-    """What git answered to each word. It ends each answer with a line's end, and a path may have one in it."""
+    """Git's answers to each word. It ends each answer with a line's end, and a path may have one in it."""
     lines = out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if len(lines) == len(words):
         return lines

@@ -80,7 +80,7 @@ class SwapFailed(StoreError):
 if TYPE_CHECKING:
 
     class Reader(Protocol):
-        """What reading needs. Repeating any of it is harmless."""
+        """The interface for reading. Repeating a call is harmless."""
 
         oid_length: int
 
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
             """An object that can be read without starting anything; None says nothing."""
 
         def target(self, ref: RefName) -> Oid | None:
-            """Where a ref or HEAD points, whether or not that object is there; None where there is no such ref."""
+            """The target of a ref or HEAD, whether or not that object is there; None where there is no such ref."""
 
         def resolve(self, names: Sequence[str]) -> list[Oid | None]:
             """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
             """All refs below a prefix that ends in '/'."""
 
     class Store(Reader, Protocol):
-        """What writing needs besides."""
+        """The interface for writing, beside reading."""
 
         def write(self, kind: str, data: bytes) -> Oid:
             """Store an object; harmless to repeat. It may be pending until `flush` or `swap`."""

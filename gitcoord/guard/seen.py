@@ -25,7 +25,7 @@ _ROW = {"v": int, "n": int, "mark": str, "hash": str, "wrote": int, "begun": int
 
 
 class FileState(NamedTuple):
-    """How a file looks: what the file system tells of it, and its content's hash where that is cheap. '' : it is not there."""
+    """The state of a file: its size and times, and the hash of its content where that is cheap. '': the file does not exist."""
 
     mark: str = ""
     hash: str = ""

@@ -93,7 +93,7 @@ def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
 
 
 def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Row:
-    """Those that wait, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
+    """The open handoffs, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
     try:
         snapshot = read_snapshot(ctx, trusting=True, prefetch=(("leaves", "waiting"),))
     except NotInitialised:

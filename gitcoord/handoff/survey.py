@@ -86,7 +86,7 @@ def _diffstat(ctx: Context, base: str, head: str) -> list[list[object]]:
 
 
 def _unpushed(ctx: Context, head: str) -> int:
-    """How many commits are at no remote, as far as this clone knows; 0 where there is no remote."""
+    """The number of commits that are at no remote, as far as this clone knows; 0 where there is no remote."""
     if not for_each_ref(ctx.repo.env, "refs/remotes", most=1).require("git for-each-ref failed").lines:
         return 0
     return int(count_commits(ctx.repo.env, head, "--not", "--remotes").require("git rev-list failed").text)

@@ -31,7 +31,7 @@ class About:
         self.handoffs: set[str] = set()  # handoffs that offered it
 
     def marks(self) -> list[str]:
-        """How the paths that concern it begin in an event's JSON, in whatever case. Every event that tells of it has one of these
+        """The beginnings, in an event's JSON, of the paths that concern it, in whatever case. Every event that tells of it has one of these
         texts, or an escape (`\\u`) for a name that is not ASCII, or is of a kind in `UNNAMED`. Empty: any event may tell of it.
         """
         if self._key == ROOT or self._key.count("/") > _DEEP:

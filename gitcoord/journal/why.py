@@ -1,4 +1,4 @@
-"""Why is it as it is: the story of one path, from the ledger."""
+"""The story of one path, from the ledger."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
 
 
 class Deploys:
-    """Which released work on the path went out with which deploy: each release once for each target."""
+    """The deploys that carried released work on the path: each release once for each target."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx

@@ -78,7 +78,7 @@ class Aims(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which events are given."""
+    """A filter of events by kind and path."""
 
     kinds: frozenset[str]
     keys: tuple[str, ...]
@@ -131,7 +131,7 @@ class Watch:
             bell.close()
 
     def _begin(self) -> Place:
-        """Where a named watcher came to counts before --since, which says where a new one begins."""
+        """The place to begin at: the last one of a named watcher, else --since."""
         place = load_cursor(self._ctx, self._aims.name) if self._aims.name else None
         if place is not None:
             read_snapshot(self._ctx)  # may this ledger be trusted?

@@ -82,7 +82,7 @@ class Context:
         self._deadline: dict[str, Deadline] = {}
 
     def world(self, snapshot: Snapshot) -> World:
-        """What a rule may ask besides this snapshot's state, from now on."""
+        """The world that rules ask beside this snapshot's state, from now on."""
         return self.make_world(self, snapshot)
 
     @property
@@ -129,7 +129,7 @@ class Context:
             self.deadline(self.remote).tell = tell
 
     def deadline(self, remote: str) -> Deadline:
-        """How long this command waits for a remote. All its requests to the authority share one limit."""
+        """The time that this command waits for a remote. All its requests to the authority share one limit."""
         authority = getattr(self.store, "remote", None)
         if authority is not None and remote == self.remote:
             return authority.deadline  # type: ignore[no-any-return]

@@ -111,7 +111,7 @@ def decode_event(message: bytes) -> Event:
 
 
 def effects(state: State, event: Event) -> Changes:
-    """What the event does to the tree, or `Illegal`."""
+    """The changes that the event makes to the tree, or `Illegal`."""
     if event.seq != state.seq + 1 and not (event.kind == "epoch" and event.seq > state.seq):
         raise Illegal(f"event {event.seq} cannot follow event {state.seq}")
     try:

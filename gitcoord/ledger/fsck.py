@@ -173,7 +173,7 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
 
 
 def _lacking(ctx: Context) -> list[str]:
-    """What the server that decides has lost, event by event."""
+    """The events that the authority's server has lost."""
     if not ctx.remote:
         return []
     from gitcoord.ledger.remote.server_behind import differences

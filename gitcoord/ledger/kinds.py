@@ -85,7 +85,7 @@ def touches_target(event: Event) -> Touched:
 
 
 def paths_in(items: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """Those of some [space, name] that are paths."""
+    """The paths among these [space, name] pairs."""
     return tuple(name for space, name in items if space == "path")
 
 
@@ -166,7 +166,7 @@ def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[
 
 
 class SessionHooks(NamedTuple):
-    """What a package adds where a session ends, or where expired claims are swept up."""
+    """The steps that a package adds at the end of a session, or when expired claims are swept."""
 
     before_end: Callable[[State, str], Refusal | None] = _no_refusal  # why a session may not just end
     outlives: Callable[[State, str], set[tuple[str, str]]] = _no_claims  # (space, path) of claims that stay after it

@@ -41,7 +41,7 @@ def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
 
 
 def shown_from(ctx: Context) -> str:
-    """Where the history that is shown ends: at a remote that lost events, with the newest that was seen here."""
+    """The last commit of the history that is shown: at a remote that lost events, with the newest that was seen here."""
     if not ctx.remote:
         return LEDGER
     from gitcoord.ledger.remote.server_behind import newest_seen
@@ -103,7 +103,7 @@ def paths_of(event: Event) -> list[str]:
 
 
 def agents_of(event: Event) -> set[str]:
-    """Who acted, and to whom it was done."""
+    """The agent that acted, and the agents that the event names."""
     body = event.body
     found = {event.agent, *agents_in(kind_of(event.kind), body)}
     if event.kind == "handoff" and body["to"]:

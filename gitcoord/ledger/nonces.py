@@ -20,7 +20,7 @@ _NONCE = {"seq": int, "agent": str, "kind": str, "command": dict}
 
 
 class Remembered(NamedTuple):
-    """What was done under a nonce."""
+    """The command that was done under a nonce."""
 
     seq: int
     agent: str
@@ -49,7 +49,7 @@ def keep_nonce(state: State, event: Event, changes: Changes) -> None:
 
 
 def remembered(state: State, agent: str, nonce: str, command: Record) -> Remembered | Refusal | None:
-    """What was done under this nonce: None if nothing, a refusal if it was another command."""
+    """The result of the command under this nonce: None if nothing, a refusal if it was another command."""
     for date in state.names("nonces"):
         record = state.get(_file(date, agent, nonce))
         if record is not None:

@@ -52,7 +52,7 @@ class Lost(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """What the ledger knows of an agent: its last session, and what it will be told with its next command."""
+    """An agent's record in the ledger: its last session, and the losses that its next command reports."""
 
     agent: str
     session: int
@@ -80,7 +80,7 @@ class Agent(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """Who acts: the name, and what is known of the process behind it."""
+    """The acting agent: its name, and its process as far as it is known."""
 
     agent: str
     instance: str = ""

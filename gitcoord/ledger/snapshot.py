@@ -57,7 +57,7 @@ class Snapshot:
         return self.heartbeats[agent]
 
     def session_oid(self, agent: str) -> Oid | None:
-        """Where the agent's session ref was when its heartbeat was read."""
+        """The value of the agent's session ref when its heartbeat was read."""
         self.heartbeat(agent)
         return self.session_oids[agent]
 
@@ -115,12 +115,12 @@ class Snapshot:
 
 
 def directory_of(path: str) -> str:
-    """Where a part lies: without the name that a part of the kind "named" is about."""
+    """The directory of a part: without the name that a part of the kind "named" has."""
     return path.partition("//")[0]
 
 
 def read_heartbeat(reader: Reader, agent: str) -> tuple[Oid | None, Heartbeat | None]:
-    """Where the agent's session ref is now, and its heartbeat; None where it is missing or unreadable."""
+    """The current value of the agent's session ref, and its heartbeat; None where it is missing or unreadable."""
     return _heartbeat_in(reader, agent, reader.read([session_ref(agent)])[0])
 
 

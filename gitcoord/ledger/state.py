@@ -139,7 +139,7 @@ class State:
         return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
     def _inside(self, directory: str) -> list[str]:
-        """What lies below this directory, as far as this very state has it: files, and directories on the way."""
+        """The files below this directory that this very state has, and the directories on the way."""
         children, found = self._index(), [directory]
         for here in found:
             found += [f"{here}/{name}" for name in children.get(here, ())]
@@ -170,7 +170,7 @@ class State:
         return self.names_of[directory] if directory in self.names_of else sorted(self._children.get(directory, ()))
 
     def _over(self, found: dict[str, Record], keys: list[str]) -> dict[str, Record]:
-        """What the state below says, with those of this one's changes on top that are among these."""
+        """The records of the state below, with this state's changes of these keys on top."""
         if self._removed:
             found = {key: record for key, record in found.items() if not key.startswith(self._removed)}
         for key in keys:

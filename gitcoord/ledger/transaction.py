@@ -57,7 +57,7 @@ if TYPE_CHECKING:
             """May an answer that changes nothing be told? False: fetched a newer state, decide again."""
 
         def commit(self, attempt: Attempt) -> Attempt | None:
-            """Which attempt of this request is in the ledger now, by reading back; None: none, decide again.
+            """The attempt of this request that is in the ledger now, by reading back; None: no attempt is, decide again.
 
             StoreError: nothing happened, and trying again does not help. OutcomeUnknown: it cannot be told.
             """

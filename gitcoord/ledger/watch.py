@@ -22,7 +22,7 @@ _BATCH = 200
 
 
 class Place(NamedTuple):
-    """How far a follower has come: the last commit that it saw, and its Seq. ('', 0): nothing yet."""
+    """A follower's place in the ledger: the last commit that it saw, and its Seq. ('', 0): nothing yet."""
 
     oid: Oid
     seq: int

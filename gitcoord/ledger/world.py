@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Resource(NamedTuple):
-    """What the project's settings say of one resource; undeclared means one unit, anybody, the usual ttl."""
+    """The project's settings of one resource; undeclared means one unit, anybody, the usual ttl."""
 
     capacity: int = 1
     ttl: int = 0
@@ -48,7 +48,7 @@ def memoized(method: Method) -> Method:
 
 
 class World:
-    """What rules may ask. CouldNotJudge or StoreError where git or the settings cannot tell."""
+    """The questions that rules may ask. Implementations answer them. CouldNotJudge or StoreError where git or the settings cannot tell."""
 
     def __init__(self, wall: int, mono: int, boot: str, remote: str = "") -> None:
         self.wall = wall  # seconds, for people to read and for the skew rule
@@ -75,7 +75,7 @@ class World:
         raise NotImplementedError
 
     def runner(self, nonce: str) -> str:
-        """What this machine knows of the process that runs an effect once: 'alive', 'gone' or '' for nothing."""
+        """The state of the process that runs an effect once, on this machine: 'alive', 'gone', or '' if unknown."""
         raise NotImplementedError
 
     def grants(self, tokens: list[int]) -> list[Grant]:
@@ -128,7 +128,7 @@ class World:
         raise NotImplementedError
 
     def dirty(self, paths: list[str]) -> list[str]:
-        """Those of the claimed paths below which something is not committed."""
+        """The claimed paths below which something is not committed."""
         raise NotImplementedError
 
     def dirty_in(self, tree: str, paths: list[str]) -> list[str]:
@@ -149,13 +149,13 @@ class World:
         raise NotImplementedError
 
     def within(self, commit: Oid, commits: list[Oid]) -> list[Oid]:
-        """Those of the commits that `commit` contains."""
+        """The commits that `commit` contains."""
         raise NotImplementedError
 
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
-        """Those of the commits that landed on the shared trunk and that `work` contains too."""
+        """The commits that landed on the shared trunk and that `work` contains too."""
         raise NotImplementedError
 
     def lacking(self, commits: list[Oid]) -> list[Oid]:
-        """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
+        """The commits that, as far as this clone knows, the remote that decides does not have."""
         raise NotImplementedError

@@ -249,7 +249,7 @@ class Inflight:
 
 
 def _made(path: str) -> int:
-    """When a file was last written; 0 where there is none."""
+    """The time at which a file was last written; 0 where there is none."""
     try:
         return lstat(path).st_mtime_ns
     except OSError:

@@ -58,7 +58,7 @@ def _expand(atoms: list[str | Part]) -> list[list[str | Part]]:
 
 
 def _close(atoms: list[str | Part], start: int) -> tuple[int, list[int]]:
-    """Where the brace at `start` ends (-1: nowhere), and its commas."""
+    """The end of the brace at `start` (-1: it has none), and its commas."""
     depth = 0
     commas: list[int] = []
     for at in range(start, len(atoms)):

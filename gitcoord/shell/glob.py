@@ -61,7 +61,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def _one(pattern: str, p: int, char: str) -> int:
-    """How much of the pattern one character of the name takes; 0: it does not match."""
+    """The length of the pattern's part that matches one character of the name; 0: no match."""
     if pattern[p] == "?":
         return 1
     if pattern[p] == "\\" and p + 1 < len(pattern):
@@ -74,7 +74,7 @@ def _one(pattern: str, p: int, char: str) -> int:
 
 
 def _set_end(pattern: str, p: int) -> int:
-    """Where the set that begins at p ends; a ']' that stands first, or ends '[:class:', does not end it."""
+    """The end of the set that begins at p; a ']' that stands first, or ends '[:class:', does not end it."""
     at = p + 2 + (pattern[p + 1 : p + 2] in ("!", "^"))
     while True:
         end = pattern.find("]", at)

@@ -83,7 +83,7 @@ class WordReader:
         return Word(tuple(pieces), self.text(start, end))
 
     def first(self, node: Tree) -> int:
-        """Where a node begins without the blanks that the grammar may put before it."""
+        """The start of a node without the blanks that the grammar may put before it."""
         text = self.data[node.start_byte : node.end_byte]
         return node.start_byte + len(text) - len(text.lstrip())
 

@@ -200,7 +200,7 @@ def task_lines(call: Call, rows: list[Row]) -> list[str]:
 
 
 def _aside(row: Row) -> str:
-    """Why the task is not moving."""
+    """The reason why the task is not moving."""
     if row["reason"]:
         return f"({row['reason']})"
     if row["state"] == "open" and row["waits"]:

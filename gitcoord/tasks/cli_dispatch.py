@@ -157,11 +157,11 @@ class Crew:
         become_subreaper()  # orphans of a killed launcher become our children
 
     def at_work(self, going: list[str]) -> int:
-        """How many of these workers have a task. Idle ones are not counted as needed."""
+        """The number of these workers that have a task. Idle ones are not counted as needed."""
         return len(self._names() & set(going))
 
     def strays(self, going: list[str]) -> int:
-        """How many workers of an earlier dispatcher have a task. They count, and keep their names."""
+        """The number of workers of an earlier dispatcher that have a task. They count, and keep their names."""
         begin = f"{self._name}-"
         self._others = {agent for agent in going if agent.startswith(begin) and agent[len(begin) :].isdecimal()}
         self._others -= self._names()
@@ -241,7 +241,7 @@ class Crew:
 
 
 def backoff(delay: float, lived: float) -> float:
-    """How long the next worker waits after one that lived so long."""
+    """The pause before the next worker, after one that lived this long."""
     return 0.0 if lived > _QUICK else min(_SLOWEST, max(0.25, delay * 2))
 
 

@@ -33,7 +33,7 @@ class WaitingLine:
         self.write_ticket()
 
     def waiters_before(self, seq: int) -> int:
-        """How many earlier waiters have not asked at this Seq of the ledger yet; 0: this one may ask."""
+        """The number of earlier waiters that have not asked at this Seq of the ledger yet; 0: this one may ask."""
         self._asked_at = seq
         return sum(self._must_ask(ticket, seq) for ticket in self._tickets() if ticket < self._ticket)
 

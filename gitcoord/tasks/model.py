@@ -188,7 +188,7 @@ def _index(state: State, task: Task) -> dict[str, Record]:
 
 
 def _waiters(state: State, id: str) -> Changes:
-    """Those that waited for this task alone are ready now."""
+    """The tasks that waited for this one alone: they are ready now."""
     changes: Changes = {}
     for key in state.leaves(f"work/waits/{id}"):
         changes[key] = None

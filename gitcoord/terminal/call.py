@@ -49,7 +49,7 @@ class Call:
         return shell_word(path.removeprefix(prefix) if path.startswith(prefix) else f":/{path}")
 
     def actor_if_set_up(self) -> Actor | None:
-        """Who acts; None where nobody is named and gitcoord is not set up here, so that nobody needs to be."""
+        """The actor; None where nobody is named and gitcoord is not set up, so that no name is needed."""
         actor = self.actor_or_none()
         if actor is None and not is_set_up(self.ctx):
             return None

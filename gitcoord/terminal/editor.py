@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def edit(call: Call, text: str, name: str) -> str:
-    """What the person makes of it in git's editor. The file is kept where the editor fails, and named."""
+    """Let the person edit the text in git's editor. If the editor fails, the file is kept and named."""
     answer = git_editor(call.ctx.repo.env)
     editor = answer.text.strip()
     if not editor:

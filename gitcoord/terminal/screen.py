@@ -26,7 +26,7 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1",
 
 
 class Screen:
-    """Where a command writes to."""
+    """The output of a command: stdout, stderr, colours, JSON."""
 
     def __init__(self, environ: Environ, *, json: bool = False, quiet: bool = False) -> None:
         self.json = json

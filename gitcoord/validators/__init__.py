@@ -98,7 +98,7 @@ class Validator(NamedTuple):
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """When a validator of changes, or one of the project's own, runs."""
+        """The events at which a validator of changes, or one of the project's own, runs."""
         words = ",".join(self.every("on")).replace(",", " ").split() or [PUSH]
         for word in words:
             if word not in MOMENTS:

@@ -120,7 +120,7 @@ def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
 
 
 def _copy(ctx: Context, snapshot: Snapshot) -> Row:
-    """How many commits of trunk this copy lacks; None if unknown."""
+    """The number of commits of trunk that this copy lacks; None if unknown."""
     sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
     told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}

@@ -136,7 +136,7 @@ def _shown(ctx: Context, tree: Tree, claims: list[dict[str, object]], sync: str)
 
 
 def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | None]:
-    """How many commits ahead of trunk and behind it; None if unknown."""
+    """The number of commits ahead of trunk and behind it; None if unknown."""
     if not head:
         return None, None
     apart = count_apart(ctx.repo.env, head, f"refs/heads/{sync}")

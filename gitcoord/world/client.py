@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ClientWorld(World):
-    """What this clone can tell, beside one snapshot of the ledger."""
+    """The world of a client: this clone, beside one snapshot of the ledger."""
 
     def __init__(self, ctx: Context, snapshot: Snapshot) -> None:
         super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, ctx.remote)

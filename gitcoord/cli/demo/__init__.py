@@ -69,7 +69,7 @@ class Stage:
         return self._show(agent, words, self.argv(*words))
 
     def output(self, agent: str, *words: str) -> Any:
-        """What a command answers to a machine, without showing it."""
+        """Run a command with --json and return its answer, without showing it."""
         out, _ = self._start(agent, self.argv(*words)).communicate()
         return json.loads(out.split("\n", 1)[0])
 

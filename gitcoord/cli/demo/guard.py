@@ -13,7 +13,7 @@ _CONVERSATIONS = ("kim", "lee")
 
 
 def _asks(stage: Stage, conversation: str, tool: str, arguments: dict[str, str]) -> str:
-    """What the guard answers to an agent tool that is about to act; '' for yes."""
+    """The guard's answer to an agent tool that is about to act; '' for yes."""
     event = {
         "hook_event_name": "PreToolUse", "session_id": conversation, "cwd": str(stage.repo), "tool_name": tool,
         "tool_input": arguments,

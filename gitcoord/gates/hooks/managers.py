@@ -55,7 +55,7 @@ def find_link(directory: str, common: str) -> Managed | None:
 
 
 def _scope(ctx: Context) -> str:
-    """Whose settings say core.hooksPath: 'local', 'worktree', 'global', 'system' or 'command'."""
+    """The scope of the settings that set core.hooksPath: 'local', 'worktree', 'global', 'system' or 'command'."""
     return scope_of_setting(ctx.repo.env, "core.hooksPath", ctx.repo.worktree)
 
 

@@ -43,7 +43,7 @@ def merge_base_of_all(env: Env, *commits: str) -> Answer:
 
 
 def independent(env: Env, *commits: str) -> Answer:
-    """Those of the commits that no other one of them contains."""
+    """The commits that no other one of them contains."""
     return run([*ORIGINAL, "merge-base", "--independent", *commits], env)
 
 
@@ -60,7 +60,7 @@ def first_parent_messages(env: Env, head: str, until: str = "") -> Answer:
 
 
 def roots(env: Env, head: str) -> Answer:
-    """Where the chain of first parents begins."""
+    """The first commit of the chain of first parents."""
     return run([*ORIGINAL, "rev-list", "--first-parent", "--max-parents=0", head, "--"], env)
 
 
@@ -81,7 +81,7 @@ def count_commits(env: Env, *revisions: str, tree: str = "") -> Answer:
 
 
 def count_apart(env: Env, one: str, other: str) -> Answer:
-    """How many commits only `one` has, and how many only `other`."""
+    """The number of commits that only `one` has, and that only `other` has."""
     return run([*ORIGINAL, "rev-list", "--left-right", "--count", f"{one}...{other}", "--"], env)
 
 
@@ -163,7 +163,7 @@ def write_blob(env: Env, data: bytes) -> Answer:
 
 
 def staged_blob(env: Env, path: str) -> Answer:
-    """What the index has of this path."""
+    """The index entries of this path."""
     return run([*ORIGINAL, "cat-file", "blob", f":{path}"], env)
 
 
@@ -177,7 +177,7 @@ def ls_tree_names(env: Env, tree: str, *below: str) -> Answer:
 
 
 def ls_tree_entry(env: Env, tree: str, path: str) -> Answer:
-    """What lies at this very path, as `ls_tree` says it."""
+    """The tree entry at this very path, in the form of `ls_tree`."""
     return run([*LITERAL, "ls-tree", "-z", "--full-tree", tree, "--", path], env)
 
 
@@ -192,7 +192,7 @@ def diff_raw_since_fork(env: Env, old: str, new: str, *pathspecs: str) -> Answer
 
 
 def diff_index_raw(env: Env, commit: str) -> Answer:
-    """What the index has otherwise than a commit."""
+    """The differences between a commit and the index."""
     return run([*ORIGINAL, "diff-index", "--cached", *_RAW, commit, "--"], env)
 
 

@@ -41,7 +41,7 @@ def is_branch_name(env: Env, name: str) -> bool:
 
 
 def reflog(env: Env, ref: str) -> Answer:
-    """Where the ref was, newest first."""
+    """The former values of the ref, newest first."""
     return run([*GIT, "reflog", "show", "--format=%H", ref, "--"], env)
 
 
@@ -104,7 +104,7 @@ def common_dir(env: Env, tree: str = "") -> Answer:
 
 
 def hooks_dir(env: Env, tree: str = "", configured: str = "") -> Answer:
-    """Where git looks for hooks: absolute, links followed. `configured`: if core.hooksPath said so."""
+    """The directory in which git looks for hooks: absolute, links followed. `configured`: if core.hooksPath said so."""
     where = [*(["-C", tree] if tree else []), *(["-c", f"core.hooksPath={configured}"] if configured else [])]
     return run([*GIT, *where, "rev-parse", "--path-format=absolute", "--git-path", "hooks"], env)
 

@@ -28,7 +28,7 @@ def list_local_settings(env: Env) -> Answer:
 
 
 def match_settings(env: Env, pattern: str) -> Answer:
-    """Those whose keys match a regular expression."""
+    """The settings whose keys match a regular expression."""
     return run([*GIT, "config", "-z", "--get-regexp", pattern], env)
 
 
@@ -43,7 +43,7 @@ def get_local_values(env: Env, key: str) -> Answer:
 
 
 def scope_of_setting(env: Env, key: str, tree: str) -> str:
-    """Whose settings say it: 'local', 'worktree', 'global', 'system' or 'command'; '' where nobody does."""
+    """The scope of the setting: 'local', 'worktree', 'global', 'system' or 'command'; '' where nobody does."""
     return run([*GIT, "-C", tree, "config", "--show-scope", "--get", key], env).text.partition("\t")[0]
 
 

@@ -39,7 +39,7 @@ def start_status(env: Env, pathspecs: Iterable[str], tree: str = "") -> Child:
 
 
 def status_in(env: Env, tree: str) -> Answer:
-    """What is changed in submodules counts, whatever the settings say."""
+    """The status; changes in submodules count, whatever the settings say."""
     return run([*_in(tree), "status", *_STATUS, "--ignore-submodules=none"], env)
 
 
@@ -58,13 +58,13 @@ def status_with_branch(env: Env, pathspecs: Iterable[str]) -> Answer:
 
 
 def ls_files(env: Env, *pathspecs: str, tree: str = "", untracked: bool = False) -> Answer:
-    """What is tracked, by names from the top of the work tree on; `untracked`: and what is not."""
+    """The tracked files, named from the top of the work tree; `untracked`: the others too."""
     which = ["--cached", "--others"] if untracked else []
     return run([*_in(tree), "ls-files", "-z", "--full-name", *which, "--", *pathspecs], env)
 
 
 def ls_files_from_here(env: Env, *pathspecs: str) -> Answer:
-    """What is tracked, untracked or gone, by names from the current directory on, as `update_index_from_files` reads them."""
+    """Tracked, untracked and deleted files, named from the current directory, as `update_index_from_files` reads them."""
     return run([*GIT, "ls-files", "-z", "--cached", "--others", "--deleted", "--", *pathspecs], env)
 
 
@@ -82,7 +82,7 @@ def ls_files_ignored(env: Env, tree: str) -> Answer:
 
 
 def check_ignore(env: Env, paths: Iterable[str], tree: str) -> Answer:
-    """Those of the paths that are ignored. Exit code 1: none."""
+    """The paths that are ignored. Exit code 1: none."""
     data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
     return run([*_in(tree), "check-ignore", "-z", "--stdin"], env, data)
 
@@ -128,7 +128,7 @@ def add_files(env: Env, pathspecs: Iterable[str], *, force: bool) -> Answer:
 
 
 def staged_raw(env: Env, base: str) -> Answer:
-    """What the index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
+    """The differences between a commit or tree and the index. A file that was added with `add -N` is not staged."""
     raw = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "--ita-invisible-in-index")
     return run([*GIT, "diff-index", "--cached", *raw, base, "--"], env)
 
@@ -152,7 +152,7 @@ def parse_trailers(env: Env, message: bytes) -> Answer:
 
 
 def add_trailers(env: Env, message: bytes, trailers: Iterable[str]) -> Answer:
-    """Where the user's settings say."""
+    """The path that the user's settings name."""
     words = [word for trailer in trailers for word in ("--trailer", trailer)]
     return run([*GIT, "interpret-trailers", "--no-divider", *words], env, message)
 

@@ -33,7 +33,7 @@ fail = common.deny_reply  # for input of which not even the tool can be told: ev
 
 
 def detect(data: object) -> Tool:
-    """Which tool speaks, told by its words alone: one tool's variables of environment are set by others too."""
+    """The tool that sent an event, known by the event's fields alone: tools set each other's environment variables."""
     if not isinstance(data, dict):
         raise ValueError("the event is no JSON object")
     return load(_name(data))

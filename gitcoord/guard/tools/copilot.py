@@ -123,7 +123,7 @@ def _table(action: str, args: Record) -> common.Table:
 
 
 def _phase(data: Record) -> tuple[str, str]:
-    """Which event it is; each has fields that no other has."""
+    """The name of the event; each has fields that no other has."""
     if "toolName" in data or "toolArgs" in data:
         if "toolResult" in data:
             return AFTER, "postToolUse"

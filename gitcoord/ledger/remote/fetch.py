@@ -193,7 +193,7 @@ def failed_ago(ctx: Context) -> int | None:
 
 
 def fetched_at(ctx: Context) -> tuple[int | None, int]:
-    """When the last fetch began: on this boot's monotonic clock (None: before it), and on the wall clock."""
+    """The start time of the last fetch: on this boot's monotonic clock (None: before it), and on the wall clock."""
     words = read_file(f"{ctx.repo.scratch}/looked").decode("ascii", "replace").split("\n")
     if len(words) != 3 or not words[2].isdecimal():
         return None, 0

@@ -155,7 +155,7 @@ def open_mirror(
 def deadline_for(
     name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
 ) -> Deadline:
-    """How long to wait for a remote: the local setting, else the policy's `[remote] timeout`, else these seconds."""
+    """The time to wait for a remote: the local setting, else the policy's `[remote] timeout`, else these seconds."""
     known: list[float] = []
 
     def limit(changes: bool) -> float:

@@ -49,7 +49,7 @@ def newest_event(ctx: Context) -> Commit | None:
 
 
 def events_among(ctx: Context, oids: list[Oid]) -> Iterator[Commit]:
-    """Those of the commits that can be read and are events."""
+    """The commits that can be read and are events."""
     try:
         objects = ctx.store.read(oids)
     except StoreError:

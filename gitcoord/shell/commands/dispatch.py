@@ -1,4 +1,4 @@
-"""Which file here knows a command. Each has `perform(run, call)`; they are loaded when a command of theirs is met."""
+"""Finds the file that knows a command. Each has `perform(run, call)`; they are loaded when a command of theirs is met."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _names(run: Run, script: Arg, command: str, name: str) -> None:
 
 
 def _line_end(text: str, at: int, *, goes_on: bool = False) -> int:
-    """Where the line ends; text that is added goes on behind a backslash."""
+    """The end of the line; text that is added goes on behind a backslash."""
     while at < len(text) and text[at] != "\n":
         at += 1 + (goes_on and text[at] == "\\")
     return min(at, len(text))

@@ -120,7 +120,7 @@ def _script(run: Run, call: Call) -> None:
 
 
 def _program_letter(letters: str) -> int:
-    """Where in a bundle of letters -e stands; -1: nowhere."""
+    """The position of -e in a bundle of letters; -1 if it is not there."""
     for at, letter in enumerate(letters):
         if letter in "eE":
             return at

@@ -106,7 +106,7 @@ def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Expiry]]) -> l
 
 
 def after_loss(task: Task) -> str:
-    """Where a task goes whose owner was lost: back into the queue, until that has happened too often."""
+    """The next state of a task whose owner was lost: back into the queue, until that has happened too often."""
     return NEEDS_HUMAN if task.attempts + 1 >= task.limit else OPEN
 
 
