@@ -15,7 +15,7 @@ from gitcoord.gates.hooks.cli import change_lines, kit, show_snippet, watched
 from gitcoord.gates.hooks.managers import Managed
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
-from gitcoord.ledger.remote.join import authority_of, begin
+from gitcoord.ledger.remote.membership import authority_of, begin
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import require_room, sync_branch
 from gitcoord.policy import starter as policy

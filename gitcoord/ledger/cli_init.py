@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
-from gitcoord.ledger.remote.join import authority_of, begin, by_ssh
+from gitcoord.ledger.remote.join import by_ssh
+from gitcoord.ledger.remote.membership import authority_of, begin
 from gitcoord.ledger.sessions import Actor
 
 TYPE_CHECKING = False

@@ -32,7 +32,7 @@ from gitcoord.world.open import environ, open_repository
 verb, *words = sys.argv[1:]
 ctx = open_repository(environ(), writing=True)
 if verb == "join":
-    from gitcoord.ledger.remote.join import begin
+    from gitcoord.ledger.remote.membership import begin
     from gitcoord.ledger.sessions import Actor
     begin(ctx, Actor(words[0]), "origin")
 elif verb == "fsck":

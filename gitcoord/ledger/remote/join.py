@@ -20,7 +20,7 @@ from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, 
 from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
 from gitcoord.ledger.remote.server_behind import check_gone
 from gitcoord.ledger.remote.transaction import RemoteAuthority
-from gitcoord.ledger.setup import first_ledger, init, is_ledger, not_a_ledger, note, root_of
+from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import prepare, transact
 from gitcoord.startup.namedtuple import NamedTuple
@@ -52,13 +52,7 @@ class _Found(NamedTuple):
     has_own: bool  # this clone has a ledger of its own
 
 
-def authority_of(ctx: Context, wish: str = "") -> str:
-    """The remote that decides: as asked for, as this clone has joined it, or as the project says; '' for this clone."""
-    name = wish or ctx.remote or ctx.policy_setting("authority")
-    return "" if name == "local" else name
-
-
-def begin(
+def init_remote(
     ctx: Context,
     actor: Actor,
     name: str,
@@ -69,14 +63,9 @@ def begin(
     same: bool = False,
     read_only: bool = False,
 ) -> dict[str, object]:
-    """Make or join the ledger: here, or at the remote `name`, which becomes this clone's authority.
-
-    Running it again brings the clone up to date and changes nothing else. `read_only`: nothing is pushed there, now or later.
+    """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
+    `looks`: nothing is pushed there, now or later.
     """
-    if not name:
-        if same or read_only:
-            raise UsageError("--same and --read-only go with --remote")
-        return init(ctx, actor, sync=sync, fold=fold, adopt=adopt)
     local = _local(ctx)
     found = _find(ctx, local, name)
     if read_only and found.there is None:
