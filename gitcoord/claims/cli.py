@@ -99,18 +99,46 @@ def release(call: Call, values: Values, words: list[str]) -> int:
         raise UsageError("--all goes without paths")
     commit = _commit(call, str(values["commit"])) if "commit" in values else ""
     items = paths.items(call.ctx.repo, words)
-    result = app_release(call.ctx, call.actor(), items, commit=commit, dirty=bool(values.get("dirty")))
-    call.screen.answer(result)
+    actor = call.actor()
+    result = app_release(call.ctx, actor, items, commit=commit, dirty=bool(values.get("dirty")))
     released: list[Row] = result["released"]  # type: ignore[assignment]
+    _add_makers(call, released)
+    call.screen.answer(result)
     for row in released:
         files: list[object] = row["files"]  # type: ignore[assignment]
+        makers: list[str] = row["made_by"]  # type: ignore[assignment]
         carried = f"with {str(row['commit'])[:12]}, {len(files)} file(s)" if files else "no change"
+        if makers and actor.agent not in makers:
+            carried += f", no change of yours: made by {', '.join(makers)}"
         name = call.screen.paint(printable(str(row["path"])), "bold")
         call.screen.say(f"released {name} ({carried})")
     if not released:
         call.screen.say("you hold nothing")
     _lost(call, result)
     return 0
+
+
+def _add_makers(call: Call, rows: list[Row]) -> None:
+    """Add `made_by` to each row: the agents that made its commits. It is empty where a commit names no agent."""
+    work: dict[tuple[str, str], list[str]] = {}
+    names = [[name for name, *_ in row["files"]] for row in rows]  # type: ignore[attr-defined]
+    for row, files in zip(rows, names):
+        row["made_by"] = []
+        if files:
+            work.setdefault((str(row["base"]), str(row["commit"])), []).extend(files)
+    if not work:
+        return
+    from gitcoord.gates.history import parse_log
+    from gitcoord.git.commands.objects import log_steps
+
+    for (base, commit), files in work.items():
+        since = [f"^{base}"] if base else []
+        log = log_steps(call.ctx.repo.env, [commit, *since], [f":(top,literal){name}" for name in files])
+        steps = parse_log([log.out]) if not log.code else []
+        for row, changed in zip(rows, names):
+            if (row["base"], row["commit"]) == (base, commit):
+                made = {step.agent for step in steps if any(change.path in changed for change in step.changes)}
+                row["made_by"] = sorted(made) if "" not in made else []
 
 
 def _commit(call: Call, word: str) -> str:

@@ -90,6 +90,35 @@ def test_of_a_directory_only_ones_own_files(tmp_path: Path) -> None:
     ]
 
 
+def test_work_of_others_that_nobody_released_is_said_to_be_theirs(tmp_path: Path) -> None:
+    """It stays on record, so that nobody undoes it, with the name of its maker."""
+    team = Team(tmp_path, gate=True)
+    one = team.one
+    landed(team.two, "free/x", released=False)
+    claim(one, "free", agent="alice")
+    git(one, "pull", "-q", agent="alice")
+    done = claim(one, "release", "free", agent="alice")
+    assert done.out.endswith("1 file(s), no change of yours: made by bob)\n"), done
+    claim(one, "free/x", agent="alice")
+    assert change(one, "free/x", "line 9\n", "alice's\n", "alice").code == 0
+    git(one, "push", "-q", "origin", "main", agent="alice")
+    (row,) = claim(one, "release", "free/x", "--json", agent="alice").json["released"]
+    assert row["made_by"] == ["alice"]
+
+
+def test_a_commit_that_names_no_agent_may_be_ones_own(tmp_path: Path) -> None:
+    team = Team(tmp_path, gate=False)
+    one = team.one
+    landed(team.two, "free/x", released=False)
+    claim(one, "free/x", agent="alice")
+    git(one, "pull", "-q", agent="alice")
+    one.git("config", "core.hooksPath", "/dev/null")
+    assert change(one, "free/x", "line 9\n", "somebody's\n", "alice").code == 0
+    git(one, "push", "-q", "origin", "main", agent="alice")
+    done = claim(one, "release", "free/x", agent="alice")
+    assert done.out.endswith("1 file(s))\n"), done
+
+
 _NO_RELEASES = """while read -r old new ref; do
     case $ref in refs/heads/gitcoord) ;; *) continue ;; esac
     ! git log --format=%s "$old..$new" | grep -q ^release || { echo "no releases here"; exit 1; }
