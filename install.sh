@@ -524,9 +524,12 @@ test_checkout() {
     fi
     wipe
     failed='' tested=''
+    # Each process of pytest, and many a child of a test, would compile every module again.
+    unset PYTHONDONTWRITEBYTECODE
     step "ruff check" ruff check .
     step "ruff format" ruff format --check .
-    step "mypy" mypy
+    .venv/bin/mypy >.venv/mypy.log 2>&1 & # beside pytest, since it uses one processor
+    mypy=$!
     if [ -n "$soak" ]; then
         GITCOORD_SOAK=1
         export GITCOORD_SOAK
@@ -537,8 +540,10 @@ test_checkout() {
     set -- -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) + 1))" --dist worksteal "$@"
     if [ -z "$newer_git" ]; then
         step "pytest" pytest "$@"
+        mypy_says
     else
         step "pytest" pytest -m "not newer_git" "$@"
+        mypy_says
         PATH=$GIT/bin:$PATH
         GITCOORD_REQUIRE_GIT=1
         export PATH GITCOORD_REQUIRE_GIT
@@ -581,6 +586,12 @@ step() {
     pytest*) tested=1 ;;
     esac
     [ "$status" -eq 0 ] || failed="$failed [$title]"
+}
+
+mypy_says() {
+    wait "$mypy" || failed="$failed [mypy]"
+    say "" "== mypy (beside pytest)"
+    cat .venv/mypy.log
 }
 
 # What some tests need beyond git and Python. Where it cannot be had those tests are skipped, so say so.

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import NamedTuple
@@ -62,10 +63,20 @@ def _is_module(name: str) -> bool:
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
-SOURCES = {
-    str(path.relative_to(PACKAGE)): list(_imports(ast.parse(path.read_text(), str(path))))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+@cache
+def parsed() -> dict[str, ast.Module]:
+    """All modules. Not parsed on import, since each worker of pytest imports this file."""
+    return {
+        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(), str(path)) for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+@cache
+def sources() -> dict[str, list[Import]]:
+    """What each of them imports."""
+    return {file: list(_imports(tree)) for file, tree in parsed().items()}
+
+
 # The packages, lowest first: a module imports only from its own package and from those before it.
 PACKAGES = (
     "startup", "base", "git", "ledger", "validators", "policy", "sessions", "terminal", "claims", "deploy", "gates", "effects", "tasks",
@@ -101,7 +112,7 @@ def _file(name: str) -> str:
     path = name.removeprefix("gitcoord").lstrip(".").replace(".", "/")
     if not name.startswith("gitcoord"):
         return ""
-    return next((file for file in (f"{path}.py", f"{path}/__init__.py".lstrip("/")) if file in SOURCES), "")
+    return next((file for file in (f"{path}.py", f"{path}/__init__.py".lstrip("/")) if file in sources()), "")
 
 
 def _is_rule(file: str) -> bool:
@@ -116,12 +127,12 @@ def _is_edge(file: str) -> bool:
 
 
 def test_every_package_is_in_the_order() -> None:
-    assert {_package(file) for file in SOURCES if _package(file)} == set(PACKAGES)
+    assert {_package(file) for file in sources() if _package(file)} == set(PACKAGES)
     missing = [
         f"{package}/{name}"
         for package, names in RULES.items()
         for name in names.split()
-        if f"{package}/{name}.py" not in SOURCES
+        if f"{package}/{name}.py" not in sources()
     ]
     assert not missing, "RULES names modules that are not there"
 
@@ -129,7 +140,7 @@ def test_every_package_is_in_the_order() -> None:
 def test_packages_import_downwards() -> None:
     rank = {package: index for index, package in enumerate(PACKAGES)}
     wrong = []
-    for file, imports in SOURCES.items():
+    for file, imports in sources().items():
         for found in imports:
             target = _file(found.name)
             if not target or not _package(file) or not _package(target) or _is_rule(target):
@@ -158,7 +169,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     """Also where an import inside a function hides it. Kinds and session hooks are found by name, in `ledger/kinds.py` alone."""
     graph = {
         file: {_file(found.name) for found in imports if not found.checking} - {"", file}
-        for file, imports in SOURCES.items()
+        for file, imports in sources().items()
     }
     graph = {
         file: {target for target in targets if not target.endswith("__init__.py")} for file, targets in graph.items()
@@ -170,7 +181,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 def test_rules_know_only_rules() -> None:
     wrong = [
         f"{file}:{found.line} {found.name}"
-        for file, imports in SOURCES.items()
+        for file, imports in sources().items()
         if _is_rule(file)
         for found in imports
         if (target := _file(found.name))
@@ -186,13 +197,13 @@ def test_rules_are_pure() -> None:
     pure = {"__future__", "_json", "zlib", "unicodedata", "_collections", "time"}
     wrong = [
         f"{file}:{found.line} {found.name}"
-        for file, imports in SOURCES.items()
+        for file, imports in sources().items()
         if _is_rule(file)
         for found in imports
         if not found.checking and not found.name.startswith("gitcoord") and found.name not in pure
     ]
     assert not wrong
-    for file in filter(_is_rule, SOURCES):
+    for file in filter(_is_rule, sources()):
         text = (PACKAGE / file).read_text().replace("from time import gmtime\n", "")
         assert "import time" not in text and "from time import" not in text, file
 
@@ -217,7 +228,7 @@ def test_services_read_no_clock_environment_or_terminal() -> None:
     }
     wrong = [
         f"{file}:{found.line} {found.name}"
-        for file, imports in SOURCES.items()
+        for file, imports in sources().items()
         if _package(file) not in free and file not in names and not _is_edge(file) and not _is_rule(file)
         for found in imports
         if not found.checking and found.name.split(".")[0] in MACHINE
@@ -233,10 +244,10 @@ STARTERS = {"ledger/signing.py", "ledger/remote/client.py", "server/install.py",
 STARTING = {"run", "Child", "finish", "run_bounded", "watched", "GIT", "ORIGINAL", "LITERAL", "UNHOOKED"}
 
 
-def _starts_git(source: str, *, may_start: bool = False) -> list[int]:
+def _starts_git(tree: ast.Module, *, may_start: bool = False) -> list[int]:
     """The lines of a module that write a command line of git, or take what starts one from `git/` at run time."""
     wrong = []
-    for node, checking in _nodes(ast.parse(source)):
+    for node, checking in _nodes(tree):
         if isinstance(node, (ast.List, ast.Tuple)) and node.elts:
             first = node.elts[0]
             if isinstance(first, ast.Constant) and first.value == "git":
@@ -259,18 +270,19 @@ def test_only_one_package_writes_command_lines_of_git() -> None:
     words = {"sessions/identity.py"}  # names of programs, git's among them
     wrong = [
         f"{file}:{line}"
-        for file in SOURCES
+        for file, tree in parsed().items()
         if _package(file) not in ("git", "shell") and not file.startswith("cli/demo/") and file not in words
-        for line in _starts_git((PACKAGE / file).read_text(), may_start=file in STARTERS)
+        for line in _starts_git(tree, may_start=file in STARTERS)
     ]
     assert not wrong
 
 
 def test_the_rule_about_git_can_fail() -> None:
-    taken = "from gitcoord.git.process import runs_still, run\n"
-    assert _starts_git('argv = ["git", *words]\nargv = ("git", "log")\nf(["ssh-keygen", "git"])\n') == [1, 2]
+    lines = 'argv = ["git", *words]\nargv = ("git", "log")\nf(["ssh-keygen", "git"])\n'
+    assert _starts_git(ast.parse(lines)) == [1, 2]
+    taken = ast.parse("from gitcoord.git.process import runs_still, run\n")
     assert _starts_git(taken) == [1] and not _starts_git(taken, may_start=True)
-    assert not _starts_git("if TYPE_CHECKING:\n    from gitcoord.git.process import Child\n")
+    assert not _starts_git(ast.parse("if TYPE_CHECKING:\n    from gitcoord.git.process import Child\n"))
 
 
 # The modules that use the system's own interface. The others take what they need of it from `git/files.py`, `git/host.py` and
@@ -281,17 +293,17 @@ SYSTEM = {
 
 
 def test_few_modules_use_the_systems_own_interface() -> None:
-    found = {file for file, imports in SOURCES.items() if any(i.name == "posix" and not i.checking for i in imports)}
+    found = {file for file, imports in sources().items() if any(i.name == "posix" and not i.checking for i in imports)}
     assert found == SYSTEM
-    kinds = [file for file in SOURCES if "0o170000" in (PACKAGE / file).read_text()]
+    kinds = [file for file in sources() if "0o170000" in (PACKAGE / file).read_text()]
     assert kinds == ["git/files.py"]
 
 
 def test_only_the_edge_prints() -> None:
     wrong = []
-    for file in SOURCES:
+    for file, tree in parsed().items():
         if _package(file) not in ("terminal", "cli", "mcp") and not _is_edge(file):
-            for node in ast.walk(ast.parse((PACKAGE / file).read_text())):
+            for node in ast.walk(tree):
                 if (
                     isinstance(node, ast.Call)
                     and isinstance(node.func, ast.Name)
@@ -303,9 +315,10 @@ def test_only_the_edge_prints() -> None:
 
 def test_folders_are_small_and_every_module_says_its_duty() -> None:
     folders: dict[str, int] = {}
-    for path in PACKAGE.rglob("*.py"):
-        folders[str(path.parent.relative_to(PACKAGE))] = folders.get(str(path.parent.relative_to(PACKAGE)), 0) + 1
-        assert ast.get_docstring(ast.parse(path.read_text())), f"{path} does not say what it is for"
+    for file, tree in parsed().items():
+        folder = file.rpartition("/")[0]
+        folders[folder] = folders.get(folder, 0) + 1
+        assert ast.get_docstring(tree), f"{file} does not say what it is for"
     assert not {folder: count for folder, count in folders.items() if count > 26}  # 25 and __init__
 
 
@@ -331,7 +344,7 @@ def test_everyday_modules_import_nothing_heavy() -> None:
     assert "claims/service.py" in everyday and "worktrees/add.py" not in everyday
     wrong = [
         f"{file}:{found.line} {found.name}"
-        for file, imports in SOURCES.items()
+        for file, imports in sources().items()
         if file in everyday
         for found in imports
         if not found.checking and found.name.split(".")[0] in HEAVY
