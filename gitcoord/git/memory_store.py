@@ -49,7 +49,7 @@ class MemoryStore:
         with self._lock:
             return self._refs.get(ref)
 
-    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+    def read(self, names: Sequence[str]) -> list[Object | None]:
         with self._lock:
             return [self._object(self._named(name)) for name in names]
 

@@ -55,8 +55,8 @@ class PlumbingReader:
             self._cat.close()
             self._cat = None
 
-    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
-        return self._retried_after_replay(names, lambda: self._found(names, ahead))
+    def read(self, names: Sequence[str]) -> list[Object | None]:
+        return self._retried_after_replay(names, lambda: self._found(names))
 
     def _retried_after_replay(self, names: Sequence[str], ask: Callable[[], list[T | None]]) -> list[T | None]:
         """The answer. Where an object is missing, the redo log is replayed and the question repeated."""
@@ -76,7 +76,7 @@ class PlumbingReader:
         lacking = [name for name, obj in zip(names, found) if obj is None]
         return any(is_oid(name) or self._loose and self._loose.ref(name) not in (None, UNSURE) for name in lacking)
 
-    def _found(self, names: Sequence[str], ahead: Sequence[str]) -> list[Object | None]:
+    def _found(self, names: Sequence[str]) -> list[Object | None]:
         if self._loose is None or len(names) > _FEW:
             return self._read(names)
         oids = self._loose.ids(names)
@@ -85,10 +85,10 @@ class PlumbingReader:
         if oids is not None and not lacking:
             return found
         wanted = lacking if oids is not None else names
-        answers = self._read([*wanted, *ahead])
+        answers = self._read(wanted)
         self._loose.keep(answers)
         if oids is None:
-            return answers[: len(names)]
+            return answers
         return [None if oid is None else obj or answers[lacking.index(oid)] for oid, obj in zip(oids, found)]
 
     def _read(self, names: Sequence[str]) -> list[Object | None]:

@@ -84,10 +84,9 @@ if TYPE_CHECKING:
 
         oid_length: int
 
-        def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+        def read(self, names: Sequence[str]) -> list[Object | None]:
             """Objects by id, full ref name or either with ':path', in the order asked; None for what is missing.
 
-            `ahead` names what will be asked for next: a store for which asking is slow may fetch it on the way.
             StoreError if git fails.
             """
 

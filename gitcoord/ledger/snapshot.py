@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gitcoord.ledger.state import Part
 
 _WALK = 10_000
-_AHEAD = 64
 
 
 class Snapshot:
@@ -174,7 +173,7 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
     """
     parts = (("file", "format"), *prefetch)
     names = [TIP, LEDGER, *([session_ref(agent)] if agent else ())]
-    tip, found, *beats = ctx.store.read(names, ahead=_paths_to(parts))
+    tip, found, *beats = ctx.store.read(names)
     server: Object | None = None
     if trusting and ctx.remote and tip is not None and (found is None or found.oid != tip.oid):
         from gitcoord.ledger.remote.server_behind import lacks
@@ -245,16 +244,6 @@ def _require_no_policy(ctx: Context) -> None:
             "this project has a ledger, which this clone has not joined",
             hints=(f"join it: git coord init{'' if where else ' --remote <remote>'}",),
         )
-
-
-def _paths_to(parts: tuple[Part, ...]) -> list[str]:
-    """The paths of these parts, as long as no directory is split into buckets."""
-    paths: dict[str, None] = {"": None}
-    for path in [directory_of(path) for _, path in parts[:_AHEAD]]:
-        for end in [index for index, char in enumerate(path) if char == "/"]:
-            paths[path[:end]] = None
-        paths[path] = None
-    return [f"{LEDGER}:{path}" for path in list(paths)[:_AHEAD]]
 
 
 def parts_for(agent: str, items: Iterable[Item]) -> tuple[Part, ...]:

@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import Files
 
 
-class _Repository(ClientWorld):
-    """The server's repository, which is where work lands."""
-
-    def _shared_sync(self) -> str:
+class ServerWorld(Retraced, ClientWorld):
+    def _shared_trunk(self) -> str:
+        """Work lands in this repository, also where it has a remote of its own."""
         return f"refs/heads/{format_record(self.snapshot.state).sync}"
 
-
-class ServerWorld(Retraced, _Repository):
     def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
         if not base or self.ctx.store.resolve([base])[0] is not None:
             return super().changed(base, commit, paths)

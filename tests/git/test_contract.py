@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, claim_file
-from gitcoord.git.libgit2_reader import Pygit2Reader
 from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
-from tests.git.worlds import DISK, REFTABLE, WORLDS, World, make_world
+from tests.git.worlds import DISK, WORLDS, World, make_world
 from tests.support import git
 
 if TYPE_CHECKING:
@@ -40,13 +38,10 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-@pytest.fixture(params=[*WORLDS, "libgit2 sha1", "libgit2 packed", "libgit2 worktree", "libgit2 bare"])
-def reading(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[World, Callable[[], Reader]]]:
+@pytest.fixture
+def reading(world: World) -> tuple[World, Callable[[], Reader]]:
     """A world, and how to open a reader on it."""
-    library, _, kind = request.param.rpartition(" ")
-    made = make_world(kind, tmp_path, lambda: request.getfixturevalue("git_repo"))
-    yield made, (lambda: Pygit2Reader(str(made.top))) if library else made.other
-    made.store.close()
+    return world, world.other
 
 
 def put(world: World, *operations: Operation) -> None:
@@ -114,14 +109,6 @@ def test_what_lies_at_a_path_of_a_commit(reading: tuple[World, Callable[[], Read
     found = reader().read(["refs/heads/b:a/x", "refs/heads/b:a", "refs/heads/b:", f"{commit}:a/x", "refs/heads/b:a/y"])
     assert [each and each.oid for each in found] == [blob, inner, root, blob, None]
     assert reader().read(["refs/heads/none:a", "refs/heads/b:a/x/y"]) == [None, None]
-
-
-def test_what_is_asked_for_ahead_changes_no_answer(reading: tuple[World, Callable[[], Reader]]) -> None:
-    world, reader = reading
-    oid = world.blob("x")
-    put(world, Create(A, oid))
-    found = reader().read([A, B], ahead=["refs/heads/none:a", A, oid, f"{oid}:x"])
-    assert found == [Object(oid, "blob", b"x"), None]
 
 
 def test_refs_below_a_prefix(reading: tuple[World, Callable[[], Reader]]) -> None:
@@ -325,18 +312,6 @@ def test_exactly_one_of_many_threads_wins_in_memory() -> None:
 
 
 # --- readers and git
-
-
-@pytest.mark.parametrize("kind", ["sha256", REFTABLE])
-def test_libgit2_says_what_it_cannot_read(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    made = make_world(kind, tmp_path, lambda: request.getfixturevalue("git_repo"))
-    with pytest.raises(StoreError, match="libgit2 cannot read this repository"):
-        Pygit2Reader(str(made.top))
-
-
-def test_libgit2_outside_a_repository(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="libgit2 cannot read this repository"):
-        Pygit2Reader(str(tmp_path / "nowhere"))
 
 
 def test_head(reading: tuple[World, Callable[[], Reader]]) -> None:

@@ -99,6 +99,20 @@ def test_a_release_that_the_server_can_check(site: Site) -> None:
     assert "shared/a" in git(site.bare, "ls-tree", "-r", "--name-only", "gitcoord", "lineage").decode()
 
 
+def test_work_lands_on_a_server_that_has_a_remote_of_its_own(site: Site) -> None:
+    """The trunk of a server is its own branch: what landed there is no longer on record, as the client says."""
+    git(site.bare, "remote", "add", "origin", str(site.place / "elsewhere"))
+    for content in ("2\n", "3\n"):
+        site.claim("shared/a", agent="alice")
+        assert site.sync("alice").code == 0
+        site.commit({"shared/a": content}, "alice")
+        assert push(site, "main").code == 0
+        event = site.claim("release", "shared/a", agent="alice")
+        done = site.sync("alice")
+        assert done.code == 0, (event, done)
+    assert '"landed":[["shared/a",' in site.world.git("log", "--format=%B", "-1", "gitcoord")
+
+
 def test_a_release_that_names_a_base_which_was_never_pushed(site: Site) -> None:
     """As an older client tells it. The server takes it, asks others for the work, and never for the base."""
     site.world.git("checkout", "-q", "-b", "work")

@@ -35,11 +35,11 @@ class MirrorStore:
 
     # --- reading
 
-    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+    def read(self, names: Sequence[str]) -> list[Object | None]:
         if not self.overlay:
-            return self.local.read(names, ahead)
+            return self.local.read(names)
         wanted = [self._name(name) for name in names]
-        found = iter(self.local.read([name for name in wanted if name], [n for a in ahead if (n := self._name(a))]))
+        found = iter(self.local.read([name for name in wanted if name]))
         return [next(found) if name else None for name in wanted]
 
     def _name(self, name: str) -> str:

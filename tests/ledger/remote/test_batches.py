@@ -124,9 +124,9 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     local = store_of(ctx).local
     reading = local.read
 
-    def noting(names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+    def noting(names: Sequence[str]) -> list[Object | None]:
         read.extend(names)
-        return reading(names, ahead)
+        return reading(names)
 
     monkeypatch.setattr(local, "read", noting)
     authorities[1]._tried.append(remote._Tried(attempts[1], authorities[1]._floor))
