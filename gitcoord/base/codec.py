@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    Record = dict[str, Any]
-    Shape = type | list["Shape"] | tuple["Shape", ...] | dict[str, "Shape"]
+Record = dict[str, "Any"]
+Shape = type | list["Shape"] | tuple["Shape", ...] | dict[str, "Shape"]
 
 MAX_BYTES = 1 << 20
 MAX_EVENT = 1 << 25  # a release names each file that changed below a directory

@@ -6,14 +6,10 @@ from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refused, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
-from gitcoord.terminal.call import duration, number, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.claims.take import Take
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.claims.take import Take
+from gitcoord.terminal.call import Call, duration, number, text
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row
 
 _WHY_LOST = {
     "expire": "it expired without a heartbeat",
@@ -59,7 +55,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
             refused.hints = (f"wait for it: git claim --wait 10m {again}",)
         raise
     call.screen.answer(result)
-    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    claims: list[Row] = result["claims"]
     for claim in claims:
         verb = "still hold" if result["renewed"] else "claimed"
         mode = "" if claim["mode"] == "write" else f" ({claim['mode']})"
@@ -105,8 +101,8 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     _add_makers(call, released)
     call.screen.answer(result)
     for row in released:
-        files: list[object] = row["files"]  # type: ignore[assignment]
-        makers: list[str] = row["made_by"]  # type: ignore[assignment]
+        files: list[object] = row["files"]
+        makers: list[str] = row["made_by"]
         carried = f"with {str(row['commit'])[:12]}, {len(files)} file(s)" if files else "no change"
         if makers and actor.agent not in makers:
             carried += f", no change of yours: made by {', '.join(makers)}"
@@ -121,7 +117,7 @@ def release(call: Call, values: Values, words: list[str]) -> int:
 def _add_makers(call: Call, rows: list[Row]) -> None:
     """Add `made_by` to each row: the agents that made its commits. It is empty where a commit names no agent."""
     work: dict[tuple[str, str], list[str]] = {}
-    names = [[name for name, *_ in row["files"]] for row in rows]  # type: ignore[attr-defined]
+    names = [[name for name, *_ in row["files"]] for row in rows]
     for row, files in zip(rows, names):
         row["made_by"] = []
         if files:
@@ -184,7 +180,7 @@ def takeover(call: Call, values: Values, words: list[str]) -> int:
 
 def _lost(call: Call, result: Row) -> None:
     """Tell the holder what it lost since its last event. The next command does not repeat it."""
-    for row in result.get("lost", ()):  # type: ignore[attr-defined]
+    for row in result.get("lost", ()):
         call.screen.note(f"note: {lost_line(row)}")
 
 

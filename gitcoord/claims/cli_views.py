@@ -5,12 +5,9 @@ from __future__ import annotations
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.claims import pathspec as paths
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row
 
 _CHECK_SECONDS = 30  # `check` runs before every edit, and the gates fetch again
 NOT_SET_UP: Row = {"initialised": False, "allowed": True, "paths": []}
@@ -84,7 +81,7 @@ def check(call: Call, values: Values, words: list[str]) -> int:
         return 0
     if "message" in result:
         call.screen.note(f"no: {printable(str(result['message']))}")
-    rows: list[Row] = result["paths"]  # type: ignore[assignment]
+    rows: list[Row] = result["paths"]
     for row in rows:
         _say_verdict(call, row)
     return 0 if allowed else 1
@@ -94,7 +91,7 @@ def _say_verdict(call: Call, row: Row) -> None:
     name = printable(str(row["path"]))
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
     call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}")
-    held: list[Row] = row["held"]  # type: ignore[assignment]
+    held: list[Row] = row["held"]
     call.screen.say(*("  " + line for line in call.screen.claim_lines(held)))
     if row["verdict"] == "unclaimed" and not call.screen.json:
         call.screen.hint(f"git claim {call.typed(str(row['path']))}")

@@ -11,17 +11,12 @@ from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
 from gitcoord.base.names import LEDGER, printable
 from gitcoord.claims.service import take
+from gitcoord.claims.take import Take
 from gitcoord.git.files import close, open_to_read
 from gitcoord.git.host import isatty
-from gitcoord.terminal.screen import put
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.claims.take import Take
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.screen import Row
+from gitcoord.startup.annotations import Callable
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import Row, put
 
 _POLL = 0.5
 _LONGEST = 15.0

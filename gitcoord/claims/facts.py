@@ -10,17 +10,15 @@ from gitcoord.git.commands.objects import ls_tree_names
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import list_files, read_file, write_file
 from gitcoord.git.host import runs_still
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.ledger.sessions import Seen
+from gitcoord.ledger.sessions import Heartbeat, Seen
+from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.world import Resource
+from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Heartbeat
-    from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Attributes
 
 _FEW = 64  # up to so many paths are named to git one by one

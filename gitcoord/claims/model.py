@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, record_of, values_of
+from gitcoord.base.codec import Malformed, Record, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import expiry_of
+from gitcoord.ledger.sessions import Expiry, expiry_of
+from gitcoord.ledger.state import Part, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.sessions import Expiry
-    from gitcoord.ledger.state import Part, State
-    from gitcoord.ledger.world import World
 
 READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)

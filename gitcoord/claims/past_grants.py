@@ -6,12 +6,9 @@ from gitcoord.base.codec import Malformed
 from gitcoord.claims.model import Grant, grants_in
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.ledger.commit import Commit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.snapshot import Snapshot
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
+from gitcoord.ledger.snapshot import Snapshot
 
 _FURTHEST = 100_000  # events back; an agent that comes back later has to claim again
 

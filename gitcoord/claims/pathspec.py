@@ -6,10 +6,7 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ROOT, check_path, check_resource, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.git.files import is_symlink, lstat, same_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.repo import Repo
+from gitcoord.git.repo import Repo
 
 
 def items(repo: Repo, words: list[str]) -> tuple[Item, ...]:

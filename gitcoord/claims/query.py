@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, claims_part, conflicts_of, covers_item, overlapping
+from gitcoord.claims.model import WRITE, Claim, Item, all_claims, claims_part, conflicts_of, covers_item, overlapping
 from gitcoord.git.files import is_directory
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import (
     OPEN,
     SESSION_TTL,
+    Actor,
+    Agent,
     admit_or_none,
     agent_record,
     agent_records,
@@ -17,19 +20,11 @@ from gitcoord.ledger.sessions import (
     is_torn_kill,
     next_heartbeat,
 )
-from gitcoord.ledger.snapshot import parts_for, read_snapshot
+from gitcoord.ledger.snapshot import Snapshot, parts_for, read_snapshot
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor, Agent
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Callable
 
 
 def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: bool = False) -> dict[str, object]:

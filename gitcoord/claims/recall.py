@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.claims.events.expire import expired_keys
 from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take, decide
-from gitcoord.ledger.kinds import recalled
+from gitcoord.ledger.event import Event
+from gitcoord.ledger.kinds import Recalled
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import State
 from gitcoord.sessions.admission import as_started, resumed
 from gitcoord.sessions.events import start
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
+from gitcoord.startup.annotations import Any
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
@@ -37,7 +32,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), last.body["ttl"])
     renew = renew._replace(nonce=first.nonce, refused=first.refused)
-    found = [recalled(decide, take), recalled(decide_renew, renew)]
+    found = [Recalled(decide, take), Recalled(decide_renew, renew)]
     return found + start.recall(state, events, actor)
 
 

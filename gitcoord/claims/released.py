@@ -6,19 +6,14 @@ a commit that it does contain. That commit is part of the event, so that the ser
 
 from __future__ import annotations
 
-from gitcoord.base.codec import record_of, values_of
+from gitcoord.base.codec import Record, Shape, record_of, values_of
 from gitcoord.base.names import encode_path
-from gitcoord.claims.model import Item, key_of
+from gitcoord.claims.model import Claim, Item, key_of
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-
-    Rows = list[list[str]]  # [path, mode, blob] of each file
+Rows = list[list[str]]  # [path, mode, blob] of each file
 
 
 _RELEASED: dict[str, Shape] = {

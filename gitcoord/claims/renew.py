@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claim
 from gitcoord.claims.take import check_ttl, granted
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
 
 
 class Renew(NamedTuple):

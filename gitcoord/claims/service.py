@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.model import Item
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
+from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.claims.events.takeover import Takeover
-    from gitcoord.claims.take import Take
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Decision
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
+    from gitcoord.claims.take import Take  # a release does not load it
 
 
 def take(ctx: Context, command: Take) -> dict[str, object]:
@@ -73,13 +72,11 @@ def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, obje
 
 def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:
     """A person takes a live claim away, naming its token."""
-    from gitcoord.claims.events.takeover import Takeover
-    from gitcoord.claims.events.takeover import decide as decide_takeover
+    from gitcoord.claims.events.takeover import Takeover, decide
 
-    ahead = parts_for(actor.agent, (item,))
-
-    def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
-        answer: Decision | Refusal = decide_takeover(state, command._replace(base=world.head()), world)
-        return answer
-
-    return transact(ctx, decide, Takeover(actor, item, token, reason), prefetch=ahead)
+    return transact(
+        ctx,
+        lambda state, command, world: decide(state, command._replace(base=world.head()), world),
+        Takeover(actor, item, token, reason),
+        prefetch=parts_for(actor.agent, (item,)),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import (
@@ -11,6 +12,7 @@ from gitcoord.claims.model import (
     MIN_TTL,
     MODES,
     WRITE,
+    Claim,
     Item,
     capacity_of,
     conflicts_of,
@@ -20,19 +22,13 @@ from gitcoord.claims.model import (
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
+from gitcoord.ledger.sessions import Actor, Admission, Expiry, admit, next_heartbeat
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.sessions import Expiry
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-
-    Judged = tuple[Claim, Expiry]
+Judged = tuple[Claim, Expiry]
 
 
 MAX_ITEMS = 10_000

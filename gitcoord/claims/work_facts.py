@@ -5,13 +5,10 @@ from __future__ import annotations
 from gitcoord.base.names import is_oid
 from gitcoord.claims.facts import Covering
 from gitcoord.git.commands.objects import diff_raw, diff_raw_since_fork, empty_tree, list_outside, merge_base, rev_list
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.world import Files
+from gitcoord.ledger.snapshot import Snapshot
+from gitcoord.ledger.world import Files
 
 
 def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: list[str]) -> dict[str, Files]:

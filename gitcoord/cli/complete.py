@@ -8,20 +8,14 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import SESSIONS, printable
 from gitcoord.cli.table import COMMANDS, table_of
+from gitcoord.startup.annotations import Any, Callable, Iterable
 from gitcoord.terminal.call import Call
-from gitcoord.terminal.parser import labels
+from gitcoord.terminal.parser import Option, Values, Verb, labels
 from gitcoord.terminal.screen import put
 from gitcoord.world.open import open_repository
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from gitcoord.terminal.parser import Option, Values, Verb
-
-    Offers = dict[str, str]  # word -> help
-    Lookup = Callable[[str], Offers]
+Offers = dict[str, str]  # word -> help
+Lookup = Callable[[str], Offers]
 
 
 def complete(call: Call, values: Values, words: list[str]) -> int:

@@ -10,12 +10,8 @@ import posix
 import sys
 
 import gitcoord
-from gitcoord.terminal.parser import NotQuick, parse
+from gitcoord.terminal.parser import NotQuick, Values, Verb, parse
 from gitcoord.world.open import RepositoryOpener, environ
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values, Verb
 
 
 def main(command: str, argv: list[str]) -> int:

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,12 +14,9 @@ from typer.core import TyperCommand, TyperGroup
 from gitcoord.base.codec import dumps
 from gitcoord.base.names import printable
 from gitcoord.cli.table import claim, coord, expand, handoff, table_of
-from gitcoord.terminal.parser import Option, Verb, labels
+from gitcoord.terminal.parser import Option, Values, Verb, labels
 
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
-
-    CallVerb = Callable[[Verb, Values, list[str]], int]
+CallVerb = Callable[[Verb, Values, list[str]], int]
 
 _HELP = {"claim": claim.HELP, "coord": coord.HELP, "handoff": handoff.HELP}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import Refusal, Refused, UsageError
 from gitcoord.base.names import printable
@@ -20,10 +20,8 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import require_room, sync_branch
 from gitcoord.policy import starter as policy
 from gitcoord.terminal.call import Call, at_terminal, is_set_up, words_of
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
 
 
 def setup(call: Call, values: Values, words: list[str]) -> int:

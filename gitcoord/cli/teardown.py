@@ -9,15 +9,11 @@ from gitcoord.gates.hooks.files import remove_tree
 from gitcoord.gates.hooks.install import removal, uninstall
 from gitcoord.git.commands.settings import change_settings, list_local_settings
 from gitcoord.git.config import parse_settings
-from gitcoord.git.store import Create, Delete, SwapFailed
+from gitcoord.git.store import Create, Delete, Operation, SwapFailed
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.store import Operation
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 ARCHIVE = "refs/gitcoord-archive/"
 # The root last: while it is there, a teardown that was interrupted is known to have more to do.

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from gitcoord import __version__
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 
 
 def version(call: Call, values: Values, words: list[str]) -> int:

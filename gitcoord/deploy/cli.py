@@ -5,16 +5,11 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy import staleness as app
-from gitcoord.deploy.targets import behind_words, details, to_json
+from gitcoord.deploy.targets import Staleness, behind_words, details, to_json
+from gitcoord.startup.annotations import Any
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.deploy.targets import Staleness
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
 
 
 def sync(call: Call, values: Values, words: list[str]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import GitcoordError, Refusal, Refused
 from gitcoord.base.names import printable
@@ -30,9 +30,7 @@ from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.world import Resource
 from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
 from gitcoord.terminal.call import Call
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.parser import Values
 
 
 def deploy(call: Call, values: Values, words: list[str]) -> int:

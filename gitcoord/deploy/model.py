@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import record_of, values_of
+from gitcoord.base.codec import Record, Shape, record_of, values_of
 from gitcoord.base.names import encode
+from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.state import State
 
 OK, FAILED, UNVERIFIED, INTERRUPTED = "ok", "failed", "unverified", "interrupted"
 OUTCOMES = (OK, FAILED, UNVERIFIED, INTERRUPTED)

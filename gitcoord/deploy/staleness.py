@@ -9,7 +9,8 @@ from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, U
 from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.work_facts import usual_remote
-from gitcoord.deploy.model import all_deploys, deploys_of
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.deploy.model import Deployed, all_deploys, deploys_of
 from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
 from gitcoord.git.commands.objects import (
     author_names,
@@ -22,27 +23,19 @@ from gitcoord.git.commands.objects import (
 )
 from gitcoord.git.commands.refs import for_each_ref, rev_parse_commit
 from gitcoord.git.commands.remotes import fetch_branch
+from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import read_file
-from gitcoord.git.process import without_grafts
+from gitcoord.git.locks.owners import LockNotes
+from gitcoord.git.process import Answer, Env, without_grafts
 from gitcoord.git.store import move
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import Resource
+from gitcoord.startup.annotations import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.deploy.events.deploy import Deploy
-    from gitcoord.deploy.model import Deployed
-    from gitcoord.git.deadline import Deadline
-    from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.process import Answer, Env
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot
-
-    Command = Callable[[Env, Deadline, LockNotes, str, str], Answer]
+Command = Callable[[Env, Deadline, LockNotes, str, str], Answer]
 
 _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"

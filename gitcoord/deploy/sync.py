@@ -5,17 +5,13 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import printable, shell_word
 from gitcoord.deploy.staleness import changed_files
-from gitcoord.deploy.targets import behind_words, first
+from gitcoord.deploy.targets import Staleness, behind_words, first
 from gitcoord.git.commands.objects import merge_tree
 from gitcoord.git.commands.refs import abort_merge, merge, rev_parse, symbolic_ref
 from gitcoord.git.commands.worktrees import check_ignore, status_original
 from gitcoord.git.files import exists
 from gitcoord.git.process import without_grafts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.deploy.targets import Staleness
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 # The files that git keeps in its directory during an operation, and the words for it.
 _UNDER_WAY = (

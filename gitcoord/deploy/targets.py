@@ -5,12 +5,11 @@ from __future__ import annotations
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitcoord.deploy.model import Deployed
 
 FILE = ".gitcoord/config"

@@ -6,11 +6,8 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import CONFIG
 from gitcoord.effects import service as numbers
 from gitcoord.terminal import call as verbs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 
 
 def number(call: Call, values: Values, words: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import GitcoordError, TimedOut, UsageError
 from gitcoord.base.names import LEDGER, printable
@@ -15,10 +15,8 @@ from gitcoord.effects.once import MOST_CODE, check_key
 from gitcoord.effects.service import Runner, forget, listing
 from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
 from gitcoord.terminal.call import Call, duration
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
 
 _LOOK = 15.0  # the death of a runner sends no notification
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -6,19 +6,15 @@ unknown whether the effect happened, and only a person may allow another try.
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, record_of, values_of
+from gitcoord.base.codec import Malformed, Record, record_of, values_of
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import encode, quote, shell_word
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.sessions import OPEN, SESSION_TTL, agent_record, expiry_of
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
 
 RUNNING, DONE = "running", "done"
 UNDER_WAY, UNKNOWN = "under-way", "unknown-outcome"  # codes of the refusals

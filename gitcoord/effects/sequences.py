@@ -12,11 +12,8 @@ from gitcoord.base.codec import MAX_DIGITS
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CONFIG, printable
 from gitcoord.effects.events.number import LAST
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _LONGEST = 1000
 

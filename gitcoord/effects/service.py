@@ -6,26 +6,21 @@ from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedO
 from gitcoord.claims.facts import project_settings
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next_number
-from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
+from gitcoord.effects.once import UNDER_WAY, UNKNOWN, Effect, all_effects, check_key, once_record, runs
 from gitcoord.effects.sequences import Sequence, number_in, sequences
 from gitcoord.git.commands.objects import diff_names, empty_tree
 from gitcoord.git.commands.worktrees import ls_files
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks import flock
+from gitcoord.git.process import Answer
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.effects.once import Effect
-    from gitcoord.git.process import Answer
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
 
 # --- effects ---------------------------------------------------------------------------------------------------------
 

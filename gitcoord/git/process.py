@@ -17,13 +17,13 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from gitcoord.base.errors import GitcoordError
     from gitcoord.git.locks.owners import Note
 
-    Environ = Mapping[bytes, bytes]
-    Env = dict[bytes, bytes]
+Environ = dict[bytes, bytes]
+Env = dict[bytes, bytes]
 
 # The beginnings of git's command lines. There are no others.
 GIT = ("git",)  # as the user's own git: what acts on work trees, the index, refs and settings

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.handoff import service as app
 from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import SECTIONS, addressee, check_addressee, parse_document, template
-from gitcoord.terminal.call import at_terminal, text, words_of
-from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.base.codec import Record
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.startup.annotations import Any
+from gitcoord.terminal.call import Call, at_terminal, text, words_of
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row, ago
 
 _NAMED = 5
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, record_of, values_of
+from gitcoord.base.codec import Malformed, Record, Shape, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.base.texts import prose
 from gitcoord.claims.model import Grant
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Mapping
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.model import ACTIVE, BLOCKED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
+from gitcoord.tasks.model import ACTIVE, BLOCKED, Task
 
 OPEN, ACCEPTED, DECLINED, WITHDRAWN = "open", "accepted", "declined", "withdrawn"
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import NotInitialised, Refusal, Refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import overlapping, prefetch_around
+from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import (
     DECLINED,
     OPEN,
     SECTIONS,
     WITHDRAWN,
+    Handoff,
+    Waiting,
     all_handoffs,
     check_id,
     handoff_record,
@@ -18,21 +22,15 @@ from gitcoord.handoff.model import (
     parse_document,
     unknown,
 )
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.handoff.events.handoff import New
-    from gitcoord.handoff.model import Handoff, Waiting
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-
-    Row = dict[str, "object"]
+Row = dict[str, "object"]
 
 
 def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.names import ROOT, printable
 from gitcoord.git.commands.objects import count_commits, diff_counts, log_subjects, merge_base_of_all
 from gitcoord.git.commands.refs import for_each_ref
 from gitcoord.git.commands.worktrees import status_with_branch
 from gitcoord.handoff.model import MOST
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot
+from gitcoord.ledger.snapshot import Snapshot
 
 _SUBJECT = 200  # bytes
 _PATH = 500

@@ -6,14 +6,9 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, fold, printable, shown
 from gitcoord.claims import pathspec as paths
 from gitcoord.journal import service as app
-from gitcoord.terminal.call import at_terminal, number, text, words_of
-from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.terminal.call import Call, at_terminal, number, text, words_of
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row, ago
 
 
 def add(call: Call, values: Values, words: list[str]) -> int:
@@ -80,7 +75,7 @@ def lines(call: Call, row: Row, width: int) -> list[str]:
         words = str(row["subject"])
         why = str(row["text"])
         return [head + printable(words) + (f": {printable(why)}" if why and why not in words else "")]
-    about = [*row["paths"], *([row["task"]] if row["task"] else [])]  # type: ignore[misc]
+    about = [*row["paths"], *([row["task"]] if row["task"] else [])]
     of = f" on {printable(', '.join(about))}" if about else ""
     said = [f"{' ' * width}  | {printable(line.expandtabs(4))}".rstrip() for line in str(row["text"]).split("\n")]
     return [f"{head}{call.screen.paint(str(row['agent']), 'cyan')} wrote{of}:", *said]

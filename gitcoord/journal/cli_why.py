@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from gitcoord.claims import pathspec as paths
 from gitcoord.journal.why import why as app_why
-from gitcoord.terminal.call import number
-from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.terminal.call import Call, number
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row, ago
 
 _USUAL = 50
 

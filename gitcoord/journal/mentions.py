@@ -11,16 +11,12 @@ from __future__ import annotations
 from zlib import crc32
 
 from gitcoord.base.errors import StoreError
+from gitcoord.base.names import Oid
 from gitcoord.git.commands.objects import first_parent_messages
 from gitcoord.git.files import read_all, write_file
 from gitcoord.journal.story import UNNAMED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Sequence
 
 _FILE = "mentions"
 _MAGIC = b"gitcoord mentions 1"

@@ -7,16 +7,13 @@ from datetime import UTC
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import NotInitialised, UsageError
 from gitcoord.base.names import quote
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.log import events
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-
-    Row = dict[str, "object"]
+Row = dict[str, "object"]
 
 _SKEW = 86_400  # clocks of different machines may be so far apart; the order is the ledger's
 _HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-01-31T14:30; UTC)",)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import dumps
+from gitcoord.base.codec import Record, dumps
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import PATH, RESOURCE, ROOT, ancestors, covers, fold, printable, shown
+from gitcoord.claims.model import Item
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import kind_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.claims.model import Item
-    from gitcoord.ledger.event import Event
+from gitcoord.startup.annotations import Callable, Iterable
 
 UNNAMED = ("close", "deploy")  # kinds that tell of a path without naming it
 _MOST = 3

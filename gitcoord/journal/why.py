@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import NotInitialised
-from gitcoord.base.names import printable, shown
+from gitcoord.base.names import Oid, printable, shown
+from gitcoord.claims.model import Item
 from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
+from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.log import commits, read_commits
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitcoord.base.names import Oid
-    from gitcoord.claims.model import Item
-    from gitcoord.ledger.commit import Commit
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.annotations import Iterator
 
 _ASKED = 100
 

@@ -60,7 +60,7 @@ def _tell(call: Call, result: Row, where: str) -> None:
         call.screen.say("gitcoord is already set up here")
     if where and by_ssh(call.ctx, where):
         call.screen.hint(_STAYS_CONNECTED)
-    written: list[str] = result.get("policy", [])  # type: ignore[assignment]
+    written: list[str] = result.get("policy", [])
     call.screen.say(*(f"wrote {name}" for name in written))
     if written:
         call.screen.hint("look at these files, then commit them")

@@ -12,7 +12,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from gitcoord.base.codec import Record, Shape
     from gitcoord.base.errors import Refusal
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
 
     Command = TypeVar("Command")
-    Recalled = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
-    Recall = Callable[[State, list[Event], Actor], list[Recalled]]
+    Recall = Callable[[State, list[Event], Actor], list["Recalled"]]
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -62,6 +61,18 @@ KINDS = {
     "forget": "effects",
     "ack": "gates",
 }
+
+
+class Recalled:
+    """A command with its rule, ready to be decided on any state."""
+
+    def __init__(self, decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> None:
+        self._decide: Any = decide
+        self._command = command
+
+    def __call__(self, state: State, world: World) -> Decision | Refusal:
+        answer: Decision | Refusal = self._decide(state, self._command, world)
+        return answer
 
 
 class Touched(NamedTuple):
@@ -128,11 +139,6 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
     return found
 
 
-def recalled(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Recalled:
-    """The command with its rule, ready to be decided on any state."""
-    return lambda state, world: decide(state, command, world)
-
-
 def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusal], made: type[Command]) -> Recall:
     """The usual recall: the first event's body has the command's own fields."""
 
@@ -140,7 +146,7 @@ def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusa
         first = events[0]
         fields: Iterable[str] = made._fields  # type: ignore[attr-defined]
         own = {key: first.body[key] for key in fields if key in first.body}
-        return [recalled(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
+        return [Recalled(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
 
     return recall
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from gitcoord.policy.model import Attributes, Policy
     from gitcoord.tasks.workers import Workers
 
-    Files = list[list[str]]  # [path, mode, blob] of each file; '' for the blob of a deleted one
     Method = TypeVar("Method", bound=Callable[..., Any])
+
+Files = list[list[str]]  # [path, mode, blob] of each file; '' for the blob of a deleted one
 
 
 class Resource(NamedTuple):

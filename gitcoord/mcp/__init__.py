@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 
 _HINTS = (
     "where install.sh installed gitcoord: ./install.sh --with-mcp",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.git.files import fingerprint
 from gitcoord.ledger.context import Context
 from gitcoord.terminal.call import Call, run
-from gitcoord.terminal.parser import Verb
+from gitcoord.terminal.parser import Values, Verb
 from gitcoord.terminal.screen import Screen
 from gitcoord.world.open import environ, open_repository
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
 
 Row = dict[str, Any]
 

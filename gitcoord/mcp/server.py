@@ -7,7 +7,7 @@ run one after the other in the main thread, where git's children and signals bel
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -19,9 +19,7 @@ from gitcoord.cli.table.claim import VERBS as CLAIM
 from gitcoord.cli.table.coord import VERBS as COORD
 from gitcoord.cli.table.handoff import VERBS as HANDOFF
 from gitcoord.mcp.caller import Caller, Row
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.parser import Values
 
 INSTRUCTIONS = """\
 Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it, and

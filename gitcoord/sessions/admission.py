@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import record_of, values_of
+from gitcoord.base.codec import Record, record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claims, prefetch_around
-from gitcoord.ledger.event import Chain, Illegal
-from gitcoord.ledger.sessions import OPEN, Actor, Admission, admit_or_none, agent_record, agent_records, next_heartbeat
+from gitcoord.claims.model import Claim, Item, all_claims, capacity_of, grant_body, own_claims, prefetch_around
+from gitcoord.ledger.event import Chain, Event, Illegal
+from gitcoord.ledger.sessions import (
+    OPEN,
+    Actor,
+    Admission,
+    Agent,
+    Heartbeat,
+    admit_or_none,
+    agent_record,
+    agent_records,
+    next_heartbeat,
+)
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Agent, Heartbeat
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
 
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.names import printable
 from gitcoord.claims.cli import lost_line
 from gitcoord.handoff.cli import lines as handoff_lines
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
 
 
 def start(call: Call, values: Values, words: list[str]) -> int:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.names import check_agent, printable
 from gitcoord.sessions import service as sessions
-from gitcoord.terminal.call import text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.startup.annotations import Any
+from gitcoord.terminal.call import Call, text
+from gitcoord.terminal.parser import Values
 
 
 def kill(call: Call, values: Values, words: list[str]) -> int:

@@ -9,16 +9,13 @@ from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import check_agent, printable
 from gitcoord.git.files import read_file, write_file
 from gitcoord.git.host import runs_still, start_time
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions import service as sessions
 from gitcoord.sessions.cli_supervisor import Supervisor, exit_code, spawn
 from gitcoord.sessions.identity import named, note_process
 from gitcoord.terminal.call import Call
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.parser import Values
 
 
 def run(call: Call, values: Values, command: list[str]) -> int:

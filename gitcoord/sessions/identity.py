@@ -11,12 +11,9 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import agent_from_email, check_agent, printable
 from gitcoord.git.files import listdir, read_file, remove_file, write_file
 from gitcoord.git.host import getppid, start_time
+from gitcoord.git.process import Environ
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.process import Environ
-    from gitcoord.ledger.context import Context
 
 # Of each agent tool: its name, variables that show its presence, and variables with its conversation.
 _TOOLS = (

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
-from gitcoord.claims.model import claims_part
+from gitcoord.base.errors import GitcoordError, LockHeld, Refusal, Refused, StoreError, Unreachable
+from gitcoord.claims.model import Grant, claims_part
 from gitcoord.git.store import SwapFailed
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision
 from gitcoord.ledger.heartbeat import due_heartbeat
 from gitcoord.ledger.heartbeat_gc import retire
-from gitcoord.ledger.sessions import OPEN, agent_record
+from gitcoord.ledger.sessions import OPEN, Actor, agent_record
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World
+from gitcoord.sessions.events.start import Start
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.errors import Refusal
-    from gitcoord.claims.model import Grant
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Decision
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-    from gitcoord.sessions.events.start import Start
 
 
 def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, object]:

@@ -6,10 +6,7 @@ The notes are local, like work trees; without them only the current work tree is
 from __future__ import annotations
 
 from gitcoord.git.files import append_file, is_directory, read_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 CLAIMED = "gitcoord-claims"  # below a linked work tree's git directory
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refused, UsageError
 from gitcoord.base.names import check_word, printable, quote
+from gitcoord.startup.annotations import Callable
 from gitcoord.tasks import service as tasks
+from gitcoord.tasks.events.assign import Assign
 from gitcoord.tasks.model import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
-from gitcoord.terminal.call import duration, text, texts
+from gitcoord.terminal.call import Call, duration, text, texts
 from gitcoord.terminal.input import json_from
-from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.tasks.events.assign import Assign
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
-
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row, ago
 
 # --- taking -----------------------------------------------------------------------------------------------------------
 
@@ -73,7 +66,7 @@ def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
 
 
 def _say_nothing_ready(call: Call, result: Row) -> None:
-    held_up: list[Row] = result["held_up"]  # type: ignore[assignment]
+    held_up: list[Row] = result["held_up"]
     call.screen.say("nothing can be done now")
     call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
     if len(held_up) > 5:
@@ -82,10 +75,10 @@ def _say_nothing_ready(call: Call, result: Row) -> None:
 
 
 def _say_assigned(call: Call, result: Row) -> None:
-    task: Row = result["task"]  # type: ignore[assignment]
+    task: Row = result["task"]
     call.screen.say(f"{call.screen.paint(str(task['id']), 'bold')} is yours: {printable(str(task['title']))}")
     call.screen.say(*_details(task)[1:])
-    claims: list[Row] = result["assignment"]["claims"]  # type: ignore[index]
+    claims: list[Row] = result["assignment"]["claims"]
     call.screen.say(*(f"  claimed {printable(str(claim['path']))}, token {claim['token']}" for claim in claims))
     call.screen.hint(
         f"hand in the result: git coord task complete {task['id']} -m '...' --not-done none",
@@ -130,9 +123,9 @@ def revise(
 def _say_moved(call: Call, result: Row, verb: str) -> int:
     call.screen.answer(result)
     call.warn(result)
-    task: Row = result["task"]  # type: ignore[assignment]
+    task: Row = result["task"]
     call.screen.say(f"{verb} {call.screen.paint(str(task['id']), 'bold')}: it is {task['state']}")
-    call.screen.say(*(f"  released {printable(str(row['path']))}" for row in result["released"]))  # type: ignore[attr-defined]
+    call.screen.say(*(f"  released {printable(str(row['path']))}" for row in result["released"]))
     return 0
 
 
@@ -204,7 +197,7 @@ def _aside(row: Row) -> str:
     if row["reason"]:
         return f"({row['reason']})"
     if row["state"] == "open" and row["waits"]:
-        return f"(waits for {', '.join(row['waits'])})"  # type: ignore[arg-type]
+        return f"(waits for {', '.join(row['waits'])})"
     return f"(handed over: {row['handoff']})" if row["handoff"] else ""
 
 
@@ -224,9 +217,9 @@ def _details(task: Row) -> list[str]:
     names = ("owner", "next", "reason", "line", "role", "branch", "handoff", "by")
     rows += [f"  {name}: {printable(str(task[name]))}" for name in names if task[name]]
     if task.get("waits"):
-        rows.append(f"  waits for: {', '.join(task['waits'])}")  # type: ignore[arg-type]
+        rows.append(f"  waits for: {', '.join(task['waits'])}")
     if task["paths"]:
-        rows.append(f"  paths: {printable(', '.join(task['paths']))}")  # type: ignore[arg-type]
+        rows.append(f"  paths: {printable(', '.join(task['paths']))}")
     if task["expected"]:
         rows.append(f"  expected: {format_duration(int(str(task['expected'])))}")
     if not task["safe"]:
@@ -234,7 +227,7 @@ def _details(task: Row) -> list[str]:
     if task["attempts"]:
         rows.append(f"  lost so far: {task['attempts']} of {task['limit']}")
     rows += [f"    {printable(line)}" for line in str(task["body"]).split("\n") if task["body"]]
-    result: Record = task["result"]  # type: ignore[assignment]
+    result: Record = task["result"]
     if result:
         rows.append(f"  result by {result['agent']}: {printable(str(result.get('summary') or result.get('reason')))}")
         rows += [f"    not done: {printable(row)}" for row in result.get("not_done", ())]

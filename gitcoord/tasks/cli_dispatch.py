@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, check_agent, printable
@@ -24,9 +24,7 @@ from gitcoord.tasks import service as tasks
 from gitcoord.tasks.model import ACTIVE, ASSIGNED, all_held, ready
 from gitcoord.tasks.workers import Workers, parse_workers
 from gitcoord.terminal.call import Call, number
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.parser import Values
 
 DISPATCHER = Item("resource", "dispatcher")
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)

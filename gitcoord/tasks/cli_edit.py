@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, printable, quote
 from gitcoord.claims import pathspec as paths
 from gitcoord.tasks import service as tasks
-from gitcoord.terminal.call import duration, number, texts
+from gitcoord.tasks.events.task import New
+from gitcoord.terminal.call import Call, duration, number, texts
 from gitcoord.terminal.input import json_from, text_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.tasks.events.task import New
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.parser import Values
 
 
 def add(call: Call, values: Values, words: list[str]) -> int:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from gitcoord.base.names import printable
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.model import DONE, OVER
-from gitcoord.terminal.call import duration
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.terminal.call import Call, duration
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row
 
 
 def join(call: Call, values: Values, words: list[str]) -> int:
@@ -36,7 +32,7 @@ def join(call: Call, values: Values, words: list[str]) -> int:
     else:
         result = ask()
     call.screen.answer(result, ok=bool(result["done"]))
-    for row in result["tasks"]:  # type: ignore[attr-defined]
+    for row in result["tasks"]:
         words_of = row["result"].get("summary") or row["result"].get("reason") or row["reason"]
         call.screen.say(f"{call.screen.paint(row['id'], 'bold')} {row['state']}: {printable(words_of or row['title'])}")
         call.screen.say(*(f"  not done: {printable(line)}" for line in row["result"].get("not_done", ())))

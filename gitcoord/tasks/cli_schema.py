@@ -7,14 +7,11 @@ from gitcoord.base.names import quote
 from gitcoord.base.texts import PROSE
 from gitcoord.tasks.contracts import MAX_ROWS
 from gitcoord.tasks.model import PRIORITIES, STATES
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-
-    Schema = dict[str, object]
+Schema = dict[str, object]
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": PROSE}
 _NOTES: Schema = {"type": "string", "maxLength": PROSE}

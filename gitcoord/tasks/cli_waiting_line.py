@@ -12,10 +12,7 @@ import time
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.git.files import list_files, make_directory, read_file, remove_file, write_file
 from gitcoord.git.host import getpid, process_state, runs_still, start_time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 
 class WaitingLine:

@@ -5,13 +5,10 @@ What a worker hands in is checked here and kept in the task as it was made; `doc
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import is_oid, printable, quote
 from gitcoord.base.texts import one_line, prose
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
 
 MAX_ROWS = 200
 _COMPLETE: dict[str, type] = {"summary": str, "not_done": list}

@@ -7,21 +7,16 @@ age), `work/waits/<id>/` (who waits for that task), `work/of/<agent>/` (who has 
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check, record_of, values_of
+from gitcoord.base.codec import VERSION, Malformed, Record, Shape, check, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode, quote, shown
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.sessions import OPEN as SESSION_OPEN
 from gitcoord.ledger.sessions import Expiry, agent_record, expiry_of
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 OPEN, ASSIGNED, ACTIVE, BLOCKED, NEEDS_HUMAN, REVIEW, DONE, FAILED, ABANDONED = STATES = (
     "open", "assigned", "active", "blocked", "needs-human", "review", "done", "failed", "abandoned",

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import NotInitialised, Refusal, Refused
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.state import Part, State
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
+from gitcoord.startup.annotations import Callable
+from gitcoord.tasks.events.assign import Assign
+from gitcoord.tasks.events.finish import Finish
+from gitcoord.tasks.events.revise import Revise
+from gitcoord.tasks.events.task import New
 from gitcoord.tasks.model import OVER, all_tasks, ready, the_task, unmet
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Decision
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import Part, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.events.assign import Assign
-    from gitcoord.tasks.events.finish import Finish
-    from gitcoord.tasks.events.revise import Revise
-    from gitcoord.tasks.events.task import New
 
 
 def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]:

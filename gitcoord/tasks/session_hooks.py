@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Chain
 from gitcoord.ledger.kinds import SessionHooks
-from gitcoord.tasks.model import ACTIVE, tasks_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.event import Chain
-    from gitcoord.ledger.sessions import Heartbeat
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
+from gitcoord.ledger.sessions import Heartbeat
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
+from gitcoord.tasks.model import ACTIVE, Task, tasks_of
 
 
 def _at_work(state: State, agent: str) -> list[Task]:

@@ -14,17 +14,12 @@ from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, check_resource, printable
 from gitcoord.claims.model import DEFAULT_TTL, MAX_TTL, Item
-from gitcoord.ledger.world import Resource
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import Resource, World
 from gitcoord.policy.roles import role_of
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
 
 ALL = "workers/all"
 HEARTBEAT = 60

@@ -6,19 +6,15 @@ from gitcoord.base.durations import format_duration, parse_duration
 from gitcoord.base.errors import ServerBehind, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
 from gitcoord.git.host import isatty
+from gitcoord.git.process import Environ
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import resolve, resolve_or_none
+from gitcoord.startup.annotations import Callable, Mapping
+from gitcoord.terminal.parser import Values, Verb
+from gitcoord.terminal.screen import Screen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from gitcoord.git.process import Environ
-    from gitcoord.ledger.context import Context
-    from gitcoord.terminal.parser import Values, Verb
-    from gitcoord.terminal.screen import Screen
-
-    Handler = Callable[["Call", Values, list[str]], int]
+Handler = Callable[["Call", Values, list[str]], int]
 
 _LONGEST_TEXT = 1000
 

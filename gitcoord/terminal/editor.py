@@ -8,10 +8,7 @@ from gitcoord.git.commands.worktrees import editor as git_editor
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.host import getpid
 from gitcoord.git.process import run_at_terminal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call
 
 
 def edit(call: Call, text: str, name: str) -> str:

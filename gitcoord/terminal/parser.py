@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from gitcoord.startup.annotations import Iterator, Mapping
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    Values = dict[str, "str | bool | list[str]"]
+Values = dict[str, "str | bool | list[str]"]
 
 
 class Option(NamedTuple):

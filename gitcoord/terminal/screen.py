@@ -9,18 +9,13 @@ from gitcoord.base.codec import dumps
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.base.names import printable
+from gitcoord.git.config import Settings
 from gitcoord.git.files import write_all
 from gitcoord.git.host import _exit, isatty
-from gitcoord.git.process import environ
+from gitcoord.git.process import Environ, environ
+from gitcoord.startup.annotations import Any, Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.git.config import Settings
-    from gitcoord.git.process import Environ
-
-    Row = dict[str, "object"]
+Row = dict[str, "Any"]
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 
@@ -104,7 +99,7 @@ class Screen:
 
     def server_lines(self, result: Row) -> list[str]:
         """Claims that only the server's history holds, each marked as the server's."""
-        claims: list[Row] = result.get("server_claims", [])  # type: ignore[assignment]
+        claims: list[Row] = result.get("server_claims", [])
         return [f"at the server: {line}" for line in self.claim_lines(claims)]
 
 

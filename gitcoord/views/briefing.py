@@ -5,30 +5,28 @@ Rules and memory are those of trunk, whatever is checked out here. Everything co
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
 from gitcoord.base.names import ROOT, check_path
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.handoff.service import rows as handoff_rows
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.ledger.sessions import OPEN, agent_records, alive
-from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.sessions import OPEN, Actor, agent_records, alive
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.reader import Source
 from gitcoord.sessions.service import start
+from gitcoord.tasks.model import Task, ready, task_record, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.git.process import Child
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
 
-    Row = dict[str, "object"]
+Row = dict[str, "object"]
 
 RULES = ".gitcoord/rules.md"
 MEMORY = ("state", "decisions", "lessons")
@@ -172,7 +170,6 @@ def _approvals(state: State, agent: str) -> list[Row]:
 
 def _tasks(state: State, agent: str, lost: list[str]) -> list[Row]:
     """The tasks that the agent has, and those that it lost, as they are now."""
-    from gitcoord.tasks.model import task_record, tasks_of
 
     own = tasks_of(state, agent)
     gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
@@ -181,7 +178,6 @@ def _tasks(state: State, agent: str, lost: list[str]) -> list[Row]:
 
 def _next_tasks(state: State) -> list[Row]:
     """The first of those that may be taken."""
-    from gitcoord.tasks.model import ready, task_record
 
     found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
     return [_task(record) for record in found if record is not None]

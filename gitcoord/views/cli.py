@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
+from gitcoord.startup.annotations import Any
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
 from gitcoord.views import status as views
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
 
 
 def status(call: Call, values: Values, words: list[str]) -> int:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
 from gitcoord.claims.model import all_claims
 from gitcoord.claims.query import agents, listing
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.admission import halt_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 
 def status(ctx: Context, actor: Actor | None) -> dict[str, object]:

@@ -21,20 +21,16 @@ from gitcoord.git.commands.worktrees import list_worktrees, remove_worktree, sta
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
 from gitcoord.git.locks.queue import Queue
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.worktree_notes import noted_claims
+from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.worktrees.operations import under_way
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.ledger.context import Context
-
-    Claim = Callable[[str], "dict[str, object]"]
+Claim = Callable[[str], "dict[str, object]"]
 
 QUEUE_SECONDS = 60.0
 

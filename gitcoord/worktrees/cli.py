@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.call import Call, words_of
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
 from gitcoord.world.open import open_repository
-
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.terminal.parser import Values
 
 
 def commit(call: Call, values: Values, words: list[str]) -> int:

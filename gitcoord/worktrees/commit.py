@@ -17,6 +17,8 @@ from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.commands.worktrees import commit_tree
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
+from gitcoord.git.process import Environ
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.refusal_counts import count_refusal
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
@@ -38,8 +40,6 @@ from gitcoord.worktrees.staging import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.process import Environ
-    from gitcoord.ledger.context import Context
     from gitcoord.worktrees.commit_hooks import Tell
 
 ATTEMPTS = 20

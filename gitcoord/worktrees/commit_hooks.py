@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from gitcoord.base.errors import refused
 from gitcoord.git.commands.worktrees import run_hook
+from gitcoord.git.process import Environ
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.git.process import Environ
-    from gitcoord.ledger.context import Context
-
-    Tell = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 class Hooks:

@@ -14,6 +14,7 @@ from gitcoord.git.files import (
     utime,
     write_all,
 )
+from gitcoord.startup.annotations import Callable
 
 
 def copy_index(source: str, target: str) -> bool:
@@ -41,10 +42,6 @@ def copy_index(source: str, target: str) -> bool:
 
 _TRIES = 100
 _PAUSE = 0.05
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class IndexLock:

@@ -7,12 +7,9 @@ from gitcoord.base.names import quote
 from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.commands.worktrees import add_trailer, add_trailers, parse_trailers, strip_message
 from gitcoord.git.files import read_file, remove_file, write_file
+from gitcoord.ledger.context import Context
+from gitcoord.worktrees.commit_hooks import Hooks
 from gitcoord.worktrees.staging import SCRATCH
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.worktrees.commit_hooks import Hooks
 
 _LONGEST = 1 << 20
 _FAILED = "git interpret-trailers failed"

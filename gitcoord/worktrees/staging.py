@@ -7,7 +7,7 @@ is in it, and sparse checkouts and git's notes about unchanged files stay. What 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refused, StoreError, UsageError, refused
-from gitcoord.base.names import ROOT, ancestors, printable, quote
+from gitcoord.base.names import ROOT, Oid, ancestors, printable, quote
 from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.commands.worktrees import (
     add_files,
@@ -19,16 +19,11 @@ from gitcoord.git.commands.worktrees import (
     write_tree,
 )
 from gitcoord.git.files import list_files, remove_file
+from gitcoord.git.process import Env
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.worktrees.index import IndexLock, copy_index
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.names import Oid
-    from gitcoord.git.process import Env
-    from gitcoord.ledger.context import Context
 
 GITLINK = "160000"
 SCRATCH = "gitcoord-new-"  # begins the names of files that are there while a commit is made

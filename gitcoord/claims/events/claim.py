@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Shape
 from gitcoord.base.names import PATH, RESOURCE, check_path, check_resource, printable, shown
 from gitcoord.claims.model import (
     MAX_TTL,
@@ -15,17 +16,11 @@ from gitcoord.claims.model import (
     overlapping,
     own_claim,
 )
-from gitcoord.ledger.event import Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, Touched, paths_in
+from gitcoord.ledger.event import Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
 from gitcoord.sessions.admission import require_open
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import Changes, State
 
 FIELDS: dict[str, Shape] = {
     "session": int, "items": [(str, str)], "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,

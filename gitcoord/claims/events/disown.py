@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
 from gitcoord.claims.released import lineage_file, released_below
-from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, admit_or_none
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"path": str, "reason": str, "entries": [(str, int)]}
 

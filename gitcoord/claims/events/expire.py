@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, file_of, own_claim
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled, session_hooks
+from gitcoord.claims.model import Claim, Item, all_claims, file_of, own_claim
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks
 from gitcoord.ledger.sessions import (
     Actor,
+    Expiry,
+    Heartbeat,
     Lost,
     agent_file,
     agent_record,
@@ -16,18 +19,10 @@ from gitcoord.ledger.sessions import (
     expiry_of,
     valid_evidence,
 )
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Expiry, Heartbeat
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "claims": [
@@ -117,7 +112,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A sweep of the claims that the client saw expired, which may be fewer than the server sees."""
     first = events[0]
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [recalled(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
+    return [Recalled(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
 
 
 def subject(event: Event) -> str:

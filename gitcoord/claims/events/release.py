@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import (
     WRITE,
+    Claim,
     Item,
     all_claims,
     file_of,
@@ -16,19 +18,12 @@ from gitcoord.claims.model import (
     prefetch_own,
 )
 from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, kind_of, paths_in, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled, Touched, kind_of, paths_in
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_heartbeat
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "released": [
@@ -221,7 +216,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)
-    return [recalled(decide, release), *kind_of("stop").recall(state, events, actor)]
+    return [Recalled(decide, release), *kind_of("stop").recall(state, events, actor)]
 
 
 def subject(event: Event) -> str:

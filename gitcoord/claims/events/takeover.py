@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
 from gitcoord.claims.model import Item, file_of, key_of, overlapping
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
-from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, Touched, recalled
+from gitcoord.ledger.event import Chain, Decision, Event
+from gitcoord.ledger.kinds import Kind, Recalled, Touched
 from gitcoord.ledger.sessions import Actor, admit_or_none, expiry_of
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import as_started, halted
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
 
@@ -89,7 +84,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
     item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
     actor = as_started(events, actor)
-    return [recalled(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
+    return [Recalled(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

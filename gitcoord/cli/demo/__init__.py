@@ -11,15 +11,13 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.cli.demo import gates as demo_gates
 from gitcoord.cli.demo import guard as demo_guard
 from gitcoord.cli.demo import handover as demo_handover
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 
 
 class Stage:

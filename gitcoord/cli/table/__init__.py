@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Verb
+from gitcoord.terminal.parser import Verb
 
 COMMANDS = ("claim", "coord", "handoff")
 

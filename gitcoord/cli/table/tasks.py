@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.terminal.parser import NONCE, QUIET, REASON, WHY, Option, row
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Verb
+from gitcoord.terminal.parser import NONCE, QUIET, REASON, WHY, Option, Verb, row
 
 _DIRTY = Option("dirty", "flag", "In spite of uncommitted changes below the paths that go back.")
 _TTL = Option(

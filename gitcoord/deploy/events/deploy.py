@@ -5,24 +5,19 @@ It is recorded even if the claim was lost meanwhile, since the target has change
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import is_oid, printable
 from gitcoord.claims.events.release import add_release
 from gitcoord.claims.model import Item, own_claim
 from gitcoord.deploy.model import NOT_RUN, OK, OUTCOMES, Deployed, Deploys, deploy_file, deploys_of
 from gitcoord.deploy.targets import check_target, resource_of
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"target": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int}
 
@@ -63,7 +58,7 @@ def decide(state: State, command: Deploy, world: World) -> Decision | Refusal:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
     return [
-        recalled(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
+        Recalled(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
     ]
 
 

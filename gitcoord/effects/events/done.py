@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, check_key, once_file, once_record
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, Effect, check_key, once_file, once_record
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.effects.once import Effect
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"key": str, "token": int, "code": int}
 NOT_STARTED = -1  # nothing happened: the key is free again

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import MAX_DIGITS, record_of, values_of
+from gitcoord.base.codec import MAX_DIGITS, Record, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"sequence": str, "first": int, "count": int, "floor": int}
 MOST = 1000  # numbers at a time
@@ -92,7 +86,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """The floor is about files that only the client may have; whatever it is, numbers only grow."""
     event, body = events[0], events[0].body
     command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
-    return [recalled(decide, command)]
+    return [Recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal
 from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"key": str, "session": int}
 
@@ -49,7 +44,7 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     last = events[-1]
-    return [recalled(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
+    return [Recalled(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
 
 
 def subject(event: Event) -> str:

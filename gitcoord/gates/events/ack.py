@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import is_oid, quote
 from gitcoord.gates.model import Reader, Reading, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
@@ -50,7 +50,7 @@ def decide(state: State, command: Ack, world: World) -> Decision | Refusal:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [recalled(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
+    return [Recalled(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, DENIED, OPEN, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
@@ -71,7 +71,7 @@ def _may_not(command: Answer, record: Approval, world: World) -> Refusal | None:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
     command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
-    return [recalled(decide, command)]
+    return [Recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

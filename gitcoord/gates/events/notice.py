@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
+from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -46,7 +46,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event, body = events[0], events[0].body
     more = max(0, min(body["more"], 1_000_000))  # rows that were not recorded; only their number is known
     rows = (*body["rows"], *({},) * more)
-    return [recalled(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
+    return [Recalled(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
+from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -48,7 +48,7 @@ def decide(state: State, command: Request, world: World) -> Decision | Refusal:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [recalled(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
+    return [Recalled(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, recalled, touches_target
+from gitcoord.ledger.kinds import Kind, Recalled, touches_target
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import GivenRole, given_role, not_an_approver, role_file
 from gitcoord.startup.namedtuple import NamedTuple
@@ -47,7 +47,7 @@ def decide(state: State, command: SetRole, world: World) -> Decision | Refusal:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
     return [
-        recalled(
+        Recalled(
             decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused)
         )
     ]

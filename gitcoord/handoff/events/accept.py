@@ -6,6 +6,7 @@ another agent holds them; then nothing is accepted.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.events.claim import require_free
@@ -26,6 +27,7 @@ from gitcoord.claims.model import (
 )
 from gitcoord.handoff.model import (
     ACCEPTED,
+    Handoff,
     closed_record,
     handoff_record,
     may_pass,
@@ -33,29 +35,20 @@ from gitcoord.handoff.model import (
     not_open,
     unknown,
 )
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled
-from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in
+from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, next_heartbeat
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.events.lapse import add_lapses, lapsed_ids, left_behind, lost
 from gitcoord.tasks.model import held_by, pass_on, task_record
 from gitcoord.tasks.workers import caps_for, is_cap, is_launched, task_ttl
 from gitcoord.tasks.workers import role as role_here
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.handoff.model import Handoff
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Admission, Expiry, Heartbeat
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-
-    Judged = tuple[Claim, Expiry]
+Judged = tuple[Claim, Expiry]
 
 _GRANT: dict[str, Shape] = {
     "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
@@ -255,7 +248,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
         last.body["ttl"],
         lapsed_ids(events),
     )
-    return [recalled(decide, Accept(as_started(events, actor), *said))]
+    return [Recalled(decide, Accept(as_started(events, actor), *said))]
 
 
 def subject(event: Event) -> str:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
-from gitcoord.handoff.model import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.handoff.model import (
+    DECLINED,
+    WITHDRAWN,
+    Handoff,
+    closed_record,
+    handoff_record,
+    not_addressed,
+    not_open,
+    unknown,
+)
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.policy.roles import may_approve
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.model import changed, given_back, set_handoff, task_record
+from gitcoord.tasks.model import Task, changed, given_back, set_handoff, task_record
 from gitcoord.tasks.workers import caps_for
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.handoff.model import Handoff
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
 
 # `returned`: the task that was offered goes back into the queue.
 FIELDS = {"handoff": str, "state": str, "reason": str, "returned": bool}

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_word, covers, is_oid, printable, shown
 from gitcoord.base.texts import one_line
-from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, prefetch_around
+from gitcoord.claims.model import Claim, Item, all_claims, overlapping, own_claim, prefetch_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import held_by, set_handoff, task_record, the_task
 from gitcoord.tasks.workers import is_cap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 _CLAIM: dict[str, Shape] = {
     "space": str, "path": str, "agent": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str,
@@ -209,7 +203,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
     said = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [recalled(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
+    return [Recalled(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
+from gitcoord.base.codec import VERSION, Record, Shape
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_path, check_word, printable
 from gitcoord.base.texts import prose
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"text": str, "paths": [str], "task": str}
 _MOST_PATHS = 100

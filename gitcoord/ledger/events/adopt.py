@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -36,7 +36,7 @@ def decide(state: State, command: Adopt, world: World) -> Decision:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [recalled(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
+    return [Recalled(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

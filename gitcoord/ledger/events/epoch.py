@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Decision, Event
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -45,7 +45,7 @@ def decide(state: State, command: Epoch, world: World) -> Decision | Refusal:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [recalled(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
+    return [Recalled(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.claims.model import all_claims
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, paths_in, recall_from_body
 from gitcoord.ledger.sessions import KILLED, Actor, Heartbeat, agent_file, agent_record, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import end_children
 from gitcoord.sessions.events.stop import free, refs
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
 

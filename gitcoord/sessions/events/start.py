@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
 from gitcoord.claims.model import (
+    Grant,
     Item,
     all_claims,
     capacity_of,
@@ -15,8 +17,8 @@ from gitcoord.claims.model import (
     prefetch_around,
     prefetch_own,
 )
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled, touches_nothing
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
@@ -28,17 +30,10 @@ from gitcoord.ledger.sessions import (
     alive,
     next_heartbeat,
 )
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import as_started, halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.claims.model import Grant
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"session": int, "instance": str, "parent": str}
 
@@ -129,7 +124,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     prefetch_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     grants = [grants_in(event.body, 0)[0] for event in events if event.kind == "claim"]
     again = tuple(grant for grant in grants if own_claim(state, grant.item, actor.agent) is None)
-    return [recalled(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+    return [Recalled(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
 
 
 def subject(event: Event) -> str:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
-from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled, session_hooks
+from gitcoord.claims.model import WRITE, Claim, Item, all_claims, file_of, own_claim
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks
 from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import end_children, end_session
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
 
@@ -118,7 +112,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
         # A session that others ended releases its kept claims, and names its own number.
         record = agent_record(state, actor.agent)
         actor = actor._replace(session=record.session if record is not None else 0)
-    return [recalled(decide, Stop(actor, True, first.nonce, first.refused))]
+    return [Recalled(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:

@@ -5,6 +5,7 @@ The claims come first in the chain, all or none; the assignment is its last even
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import expired_keys
@@ -12,10 +13,12 @@ from gitcoord.claims.model import Item, all_claims, overlaps, own_claims
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
+from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks import workers
@@ -24,6 +27,7 @@ from gitcoord.tasks.model import (
     ACTIVE,
     ASSIGNED,
     OPEN,
+    Task,
     changed,
     held_by,
     number_of,
@@ -34,16 +38,6 @@ from gitcoord.tasks.model import (
     the_task,
     unmet,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Heartbeat
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "session": int, "ttl": int}
 
@@ -273,7 +267,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
         as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
         last.keep is not None, first.refused, expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
-    return [recalled(decide, command)]
+    return [Recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

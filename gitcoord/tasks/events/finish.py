@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.release import release_items
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.claims.model import Item
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.contracts import complete_record, failed_record
@@ -18,6 +22,7 @@ from gitcoord.tasks.model import (
     FAILED,
     NEEDS_HUMAN,
     REVIEW,
+    Task,
     changed,
     given_back,
     held_by,
@@ -26,16 +31,6 @@ from gitcoord.tasks.model import (
     the_task,
 )
 from gitcoord.tasks.workers import caps_for
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.claims.model import Item
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "outcome": str, "result": dict}
 _MAKE = {DONE: complete_record, FAILED: failed_record}
@@ -109,7 +104,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     command = Finish(
         actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
     )
-    return [recalled(decide, command)]
+    return [Recalled(decide, command)]
 
 
 def subject(event: Event) -> str:

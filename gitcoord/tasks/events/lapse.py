@@ -6,28 +6,42 @@ still hold the paths of a task that it no longer has.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats
-from gitcoord.claims.model import all_claims
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, recalled
-from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, expiry_of, valid_evidence
+from gitcoord.claims.model import Claim, all_claims
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.sessions import (
+    Actor,
+    Agent,
+    Expiry,
+    Heartbeat,
+    Lost,
+    agent_file,
+    agent_record,
+    dead,
+    expiry_of,
+    valid_evidence,
+)
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
+from gitcoord.tasks.model import (
+    ACTIVE,
+    NEEDS_HUMAN,
+    OPEN,
+    Held,
+    Task,
+    all_held,
+    changed,
+    given_back,
+    owner_is_lost,
+    task_record,
+)
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.claims.model import Claim
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Expiry, Heartbeat
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Held, Task
-
-    Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
+Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
 
 FIELDS: dict[str, Shape] = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
 
@@ -129,7 +143,7 @@ def lapsed_ids(events: list[Event]) -> tuple[str, ...]:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
-    return [recalled(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
+    return [Recalled(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
 
 
 def subject(event: Event) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import has_shape
+from gitcoord.base.codec import Record, has_shape
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, printable
 from gitcoord.base.texts import one_line
 from gitcoord.claims.events.release import release_items
 from gitcoord.claims.model import own_claim
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
@@ -28,6 +30,7 @@ from gitcoord.tasks.model import (
     NEEDS_HUMAN,
     OPEN,
     REVIEW,
+    Task,
     changed,
     closes_a_circle,
     given_back,
@@ -36,15 +39,6 @@ from gitcoord.tasks.model import (
     the_task,
 )
 from gitcoord.tasks.workers import caps_for
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "set": dict, "move": str, "owner": str, "reason": str, "counted": bool}
 # Where a task may go from where it is, other than by being taken or finished.
@@ -191,7 +185,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     body = last.body
     said = (body["id"], body["set"], body["move"], body["owner"], body["reason"])
-    return [recalled(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
+    return [Recalled(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
 
 
 def subject(event: Event) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.durations import LONGEST
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_path, check_resource, check_word, quote
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
-from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recalled
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import (
     ASSIGNED,
@@ -24,16 +28,6 @@ from gitcoord.tasks.model import (
     number_of,
     task_record,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 CONTENT: dict[str, Shape] = {
     "title": str, "text": str, "priority": str, "needs": [str], "paths": [(str, str)], "line": str, "role": str,
@@ -163,7 +157,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
         body = {key: event.body[key] for key in FIELDS}
         items = tuple(Item(*pair) for pair in body["paths"])
         rows.append(New(**{**body, "needs": tuple(body["needs"]), "paths": items}))
-    return [recalled(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
+    return [Recalled(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:
