@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from gitcoord.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
 from gitcoord.shell.paths import in_git_dir, is_below_descriptor, is_device, join
+from gitcoord.shell.state import Arg, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.shell.state import Arg, State
+    from collections.abc import Iterable
+
+    from gitcoord.shell.interpreter import FileSystem
 
 MAX_EFFECTS, MAX_WORD, MAX_LINKED = 1000, 200, 20
 _HERE = "/proc/self/cwd/"  # where the shell stands, by another name
@@ -20,9 +23,9 @@ class TooMuch(Exception):
 class EffectCollector:
     """Effects of one command in the order in which they were met, each once."""
 
-    state: State
-
-    def __init__(self) -> None:
+    def __init__(self, fs: FileSystem) -> None:
+        self.fs = fs
+        self.state = State((), {})
         self.effects: dict[Effect, None] = {}
         self.gone: set[str] = set()  # what the command deletes
         self.links: dict[str, str] = {}  # links that the command makes, and where they lead
@@ -50,6 +53,12 @@ class EffectCollector:
     def delete(self, arg: Arg, detail: str) -> None:
         self.write(arg, detail, DELETE)
 
+    def write_all(self, args: Iterable[Arg], detail: str) -> None:
+        """Record a write of each. '-' is the standard output."""
+        for arg in args:
+            if arg.text != "-":
+                self.write(arg, detail)
+
     def read(self, arg: Arg, detail: str) -> None:
         if arg.known and not arg.text:
             return
@@ -57,6 +66,12 @@ class EffectCollector:
         for path in found:
             if not is_device(path):
                 self.record(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
+
+    def read_all(self, args: Iterable[Arg], detail: str) -> None:
+        """Record a read of each. '-' is the standard input."""
+        for arg in args:
+            if arg.text != "-":
+                self.read(arg, detail)
 
     def unknown_write(self, arg: Arg, detail: str) -> None:
         """A change to a file whose name is not known."""
@@ -94,7 +109,17 @@ class EffectCollector:
                     more.append(end + path[len(link) :])
         return tuple(more)
 
-    def unknown_here(self, word: str, detail: str) -> None:
-        """Something at or below where the shell stands is changed."""
-        for path in self.state.cwds or ("",):
+    def unknown_below(self, places: list[Arg], word: str, detail: str) -> None:
+        """Unknown files at or below the last of these places are changed; without one, below the current directory."""
+        paths = self.resolve(places[-1]) or places[-1].below if places else self.state.cwds
+        for path in paths or ("",):
             self.unknown(word, detail, path)
+
+    def unknown_worktree(self, word: str, detail: str) -> None:
+        """Unknown files of the whole work tree are changed."""
+        for cwd in self.state.cwds or ("",):
+            self.unknown(word, detail, (self.fs.top(cwd) or cwd) if cwd else "")
+
+    def unknown_here(self, word: str, detail: str) -> None:
+        """Unknown files at or below the current directory are changed."""
+        self.unknown_below([], word, detail)

@@ -122,7 +122,7 @@ def _options(run: Run, part: Part, *, first: bool) -> list[list[list[_Chunk]]]:
     if part.kind == VAR:
         return _of_value(run, variable(run, part), part)
     if part.text:
-        run.script_apart(part.text)
+        run.apart(lambda: run.script(part.text, part.text))
     return [[[_UNKNOWN]]]
 
 

@@ -7,7 +7,7 @@ from gitcoord.shell.control_flow import MAX_LOOP, follow, in_subshell, loop
 from gitcoord.shell.effect_collector import EffectCollector, TooMuch
 from gitcoord.shell.expand import expand, expand_all, text_of, value
 from gitcoord.shell.paths import join
-from gitcoord.shell.state import NOT_KNOWN, Arg, State, Value, value_of
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value, value_of
 from gitcoord.shell.syntax import BROKEN, Sub
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -46,7 +46,7 @@ class Run(EffectCollector):
     """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as that is known."""
 
     def __init__(self, parse: Callable[[str], Node], fs: FileSystem, home: str) -> None:
-        super().__init__()
+        super().__init__(fs)
         self.output = NOT_KNOWN
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
         self.piped_text = NOT_KNOWN  # the same, where it is so to the letter
@@ -54,8 +54,7 @@ class Run(EffectCollector):
         self.pipeline = ""  # the whole of it, as it was written
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.depth = 0
-        self.parse, self.fs, self.home = parse, fs, home
-        self.state = State((), {})
+        self.parse, self.home = parse, home
         self.made: set[str] = set()  # directories that it makes
         self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
         self.steps = 0
@@ -92,6 +91,13 @@ class Run(EffectCollector):
         base = join("/", path) + "/"
         made = [effect.path[len(base) :].partition("/")[0] for effect in self.effects if effect.path.startswith(base)]
         return tuple({*(names or ()), *made}) if names is not None or made else None
+
+    def make_directory(self, arg: Arg, detail: str) -> None:
+        """One that exists stays as it is, with the files in it."""
+        paths = self.resolve(arg)
+        if not paths or not all(map(self.is_dir, paths)):
+            self.write(arg, detail)
+            self.made.update(paths)
 
     # --- one command -------------------------------------------------------------------------------------------------
 
@@ -153,9 +159,17 @@ class Run(EffectCollector):
             self.unknown(word, f"a command inside it: {node.name}")
         follow(self, node)
 
-    def script_apart(self, text: str) -> None:
+    def text(self, words: list[Arg], name: str) -> None:
+        """Words that the program `name` joins and gives to a shell."""
+        if words and all(word.known for word in words):
+            self.script(" ".join(word.text for word in words), words[0].raw)
+        elif words:
+            self.unknown(words[0].raw, f"{name} runs a command that cannot be told")
+
+    def apart(self, follow: Callable[[], None]) -> None:
+        """Follow something whose directory and variables end with it."""
         outer, self.state = self.state, self.state.copy()
-        self.script(text, text)
+        follow()
         self.state = outer
 
     def finish(self) -> None:

@@ -70,3 +70,9 @@ def _short(arg: Arg, names: list[str]) -> list[tuple[str, Arg | None]]:
             return [*found, (name, arg._replace(text=rest))]
         found.append((name, None))
     return found
+
+
+def is_assignment(word: str) -> bool:
+    """`NAME=value`: a variable, where a program takes those among its operands."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.replace("_", "a").isalnum()

@@ -1,7 +1,6 @@
 """Finds the effects of a shell command on files: tree-sitter parses its text, `interpreter.py` follows it.
 
-A command of plain words needs no parser. `parse` answers with the plain syntax tree of `shell/syntax.py`, so nothing
-else knows tree-sitter.
+`parse` returns the syntax tree of `shell/syntax.py`, so nothing else knows tree-sitter.
 """
 
 from __future__ import annotations
@@ -12,19 +11,12 @@ from gitcoord.shell.control_flow import follow
 from gitcoord.shell.effect_collector import MAX_WORD, TooMuch
 from gitcoord.shell.effects import UNKNOWN, Effect
 from gitcoord.shell.interpreter import Run
+from gitcoord.shell.parse_tree import NoParser, TooDeep, tree
 from gitcoord.shell.state import State, value_of
-from gitcoord.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word
+from gitcoord.shell.syntax import BROKEN, Node
 
 MAX_BYTES = 1 << 20
 MAX_LISTED = 5000
-
-# Letters of plain words: nothing among them means anything to a shell.
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%^ ")
-# Words that begin something else than a command, or whose words are assignments.
-_RESERVED = frozenset((
-    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "in", "time", "coproc",
-    "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv",
-))  # fmt: skip
 
 
 def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
@@ -58,34 +50,17 @@ def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
 
 def parse(command: str) -> Node:
     """The syntax tree; one of the kind BROKEN, named by the reason, where the text could not be parsed as a whole."""
-    if _PLAIN.issuperset(command):
-        node = plain(command)
-        if node is not None:
-            return node
     data = command.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BYTES:
         return Node(BROKEN, name="it is too long to be looked into")
     if "\0" in command:
         return Node(BROKEN, name="it holds a NUL byte")
-    from gitcoord.shell.parse_tree import NoParser, TooDeep, tree
-
     try:
         return tree(data)
     except TooDeep:
         return Node(BROKEN, name="it is nested too deeply")
     except NoParser as error:
         return Node(BROKEN, name=str(error))
-
-
-def plain(command: str) -> Node | None:
-    """A command of plain words, taken apart at the blanks; None where a word means something to the shell."""
-    words = [word for word in command.split(" ") if word]
-    if not words:
-        return Node(LIST)
-    if words[0] in _RESERVED:
-        return None
-    made = Node(COMMAND, command.strip(" "), tuple(plain_word(word) for word in words))
-    return Node(LIST, nodes=(made,))
 
 
 class FileSystem:

@@ -41,6 +41,15 @@ class Arg(NamedTuple):
     below: tuple[str, ...] = ()  # where not known: it names a file at or below these directories; none: anything
 
 
+def fill(word: Arg, place: str, below: tuple[str, ...]) -> Arg:
+    """A word with the name of an unknown file below these directories in place of `place`, as xargs and find fill it in."""
+    if not place or place not in word.text:
+        return word
+    before, _, after = word.text.partition(place)
+    near = not before and ".." not in after.split("/")
+    return Arg(before, word.raw, known=False, below=below if near else ())
+
+
 class State:
     __slots__ = ("aliases", "cwds", "errexit", "functions", "old", "stack", "unless_cd_failed", "variables")
 
@@ -57,12 +66,8 @@ class State:
     def copy(self) -> State:
         made = State(self.cwds, dict(self.variables))
         made.functions, made.aliases = dict(self.functions), dict(self.aliases)
-        made.old, made.stack, made.errexit, made.unless_cd_failed = (
-            self.old,
-            [*self.stack],
-            self.errexit,
-            self.unless_cd_failed,
-        )
+        made.old, made.stack = self.old, [*self.stack]
+        made.errexit, made.unless_cd_failed = self.errexit, self.unless_cd_failed
         return made
 
     def merge(self, others: Iterable[State]) -> None:

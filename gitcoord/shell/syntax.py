@@ -47,7 +47,3 @@ class Node(NamedTuple):
     nodes: tuple[Node, ...] = ()
     name: str = ""  # of a function, or of a loop's variable
     ops: tuple[str, ...] = ()  # of AND_OR: between its nodes
-
-
-def plain_word(text: str) -> Word:
-    return Word((text,), text)

@@ -1,4 +1,4 @@
-"""What shell commands do: the table, the quick way against the parser, what is broken, too long or too deep."""
+"""What shell commands do: the table, what is broken, too long or too deep."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gitcoord.shell.effects import KINDS, UNKNOWN, Effect
 from gitcoord.shell.glob import escape, matches
 from gitcoord.shell.parse import analyse
 from gitcoord.shell.state import NOT_KNOWN, State, Value, value_of
-from gitcoord.shell.syntax import BROKEN, plain_word
+from gitcoord.shell.syntax import BROKEN, Word
 from tests.guard import shelldoc
 from tests.guard.shelltable import HELD_OUT, MADE_WITH, Place, Row, rows, scores
 
@@ -94,54 +94,6 @@ def test_what_an_effect_shows() -> None:
         Effect("read", "/repo/a b", "< 'a b'", "a redirection reads it"),
         Effect("write", "/repo/out", "out", "tee writes it"),
     )
-
-
-# --- the quick way ---------------------------------------------------------------------------------------------------
-
-
-def _both(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
-    quick = analyse(command, cwd="/repo", home="/home/me")
-    with monkeypatch.context() as patch:
-        patch.setattr(bash, "_PLAIN", frozenset())
-        return quick, analyse(command, cwd="/repo", home="/home/me")
-
-
-def test_plain_words_need_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = [row.command for row in TABLE if bash._PLAIN.issuperset(row.command)]
-    assert len(plain) > 100
-    for command in plain:
-        quick, parsed = _both(command, monkeypatch)
-        assert quick == parsed, command
-
-
-_WORD = st.one_of(
-    st.sampled_from(
-        sorted(
-            bash._RESERVED | {"rm", "cp", "git", "checkout", "-f", "--", "a", "src/app.py", "sudo", "bash", "tee", "cd"}
-        )
-    ),
-    st.text(st.sampled_from(sorted(bash._PLAIN - {" "})), min_size=1, max_size=6),
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(_WORD, min_size=1, max_size=6), st.sampled_from((" ", "  ")))
-def test_plain_words_mean_the_same_to_the_parser(given_words: list[str], blank: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        quick, parsed = _both(blank.join(given_words), patch)
-    # There are words that the grammar does not take, such as '1@'.
-    assert quick == parsed or parsed[0].detail == "it cannot be parsed as a whole"
-
-
-def test_a_plain_command_loads_no_parser() -> None:
-    program = (
-        f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n"
-        "from gitcoord.shell.parse import analyse\n"
-        "print([e.kind for e in analyse('rm -f a b', cwd='/r', home='/h')])\n"
-        "print(sorted(n for n in sys.modules if 'tree' in n or n in ('re', 'enum', 'typing', 'os')))"
-    )
-    out = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True).stdout
-    assert out == "['delete', 'delete']\n[]\n"
 
 
 # --- the parser in the bare interpreter ------------------------------------------------------------------------------
@@ -313,7 +265,7 @@ def test_an_escaped_name_matches_itself_only(name: str) -> None:
     ],
 )  # fmt: skip
 def test_braces_are_those_of_bash(word: str, texts: list[str]) -> None:
-    made = ["".join(part.text for part in parts) for parts in braces(words.split_word(plain_word(word)))]
+    made = ["".join(part.text for part in parts) for parts in braces(words.split_word(Word((word,), word)))]
     assert made == texts
     if "" not in texts:
         done = subprocess.run(["bash", "-c", f"printf '%s\\n' {word}"], capture_output=True, text=True, check=True)
@@ -325,7 +277,7 @@ def test_braces_are_those_of_bash(word: str, texts: list[str]) -> None:
     ["a\\ b", "'a b'", '"a b"', "$'a\\tb'", "$'\\x41\\102\\u0043\\e'", '"a\\$b\\"c\\d"', "a'b'\"c\"d", "'a'\\''b'", "$'it\\'s'", "$'\\cA'", "a\\\nb", '"a\\\nb"'],
 )  # fmt: skip
 def test_quotes_are_those_of_bash(word: str) -> None:
-    made = "".join(part.text for part in words.split_word(plain_word(word)))
+    made = "".join(part.text for part in words.split_word(Word((word,), word)))
     done = subprocess.run(["bash", "-c", f"printf '%s' {word}"], capture_output=True, text=True, check=True)
     assert made == done.stdout
 

@@ -17,6 +17,7 @@ _CURL = (
     "--max-time --connect-timeout --retry --write-out --cacert --cert --key --config --resolve --referer --range --trace --stderr "
     "--json --trace-ascii --netrc-file --retry-delay --retry-max-time --limit-rate"
 )
+_CURL_WRITES = "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr"
 _WGET = (
     "-O -P -o -a -i -U -t -T -w -Q -l -A -R -D -I -X -e --output-document --directory-prefix --output-file --append-output --input-file "
     "--user-agent --tries --timeout --wait --header --user --password --post-data --post-file --level --accept --reject --body-data"
@@ -29,23 +30,14 @@ _ENDINGS = {
 
 
 def perform(run: Run, call: Call) -> None:
-    name = call.name
-    if name in _ENDINGS:
-        _compress(run, call)
-    elif name in ("tar", "bsdtar", "gtar"):
-        _tar(run, call)
-    elif name.startswith("7z"):
-        _seven_zip(run, call)
-    else:
-        {"unzip": _unzip, "zip": _zip, "cpio": _cpio, "curl": _curl, "wget": _wget}[name](run, call)
+    {
+        "tar": _tar, "bsdtar": _tar, "gtar": _tar, "7z": _seven_zip, "7za": _seven_zip, "7zr": _seven_zip, "unzip": _unzip, "zip": _zip,
+        "cpio": _cpio, "curl": _curl, "wget": _wget,
+    }.get(call.name, _compress)(run, call)  # fmt: skip
 
 
 def _unpack(run: Run, call: Call, places: list[Arg]) -> None:
-    for place in places[-1:]:
-        for path in run.resolve(place) or place.below or ("",):
-            run.unknown(call.raw, f"{call.name} unpacks files there", path)
-    if not places:
-        run.unknown_here(call.raw, f"{call.name} unpacks files here")
+    run.unknown_below(places, call.raw, f"{call.name} unpacks files {'there' if places else 'here'}")
 
 
 def _tar(run: Run, call: Call) -> None:
@@ -54,21 +46,16 @@ def _tar(run: Run, call: Call) -> None:
         args[0] = args[0]._replace(text="-" + args[0].text)  # the old form: `tar xzf`
     args = _letters_first(args)
     given = parse(args, _TAR)
-    archives = [arg for arg in given.values("-f", "--file") if arg.text != "-"]
+    archives, base = given.values("-f", "--file"), given.values("-C", "--directory")
     if given.has("--to-command", "--checkpoint-action", "-F", "--info-script", "--new-volume-script"):
         run.unknown(call.raw, "tar runs a command")
-    if given.has("-x", "--extract", "--get"):
-        for arg in archives:
-            run.read(arg, "tar reads it")
-        if not given.has("-O", "--to-stdout"):
-            _unpack(run, call, given.values("-C", "--directory"))
-    elif given.has("-t", "--list", "-d", "--diff", "--compare"):
-        for arg in archives:
-            run.read(arg, "tar reads it")
+    unpacks = given.has("-x", "--extract", "--get")
+    if unpacks or given.has("-t", "--list", "-d", "--diff", "--compare"):
+        run.read_all(archives, "tar reads it")
+        if unpacks and not given.has("-O", "--to-stdout"):
+            _unpack(run, call, base)
     else:
-        for arg in archives:
-            run.write(arg, "tar writes it")
-        base = given.values("-C", "--directory")
+        run.write_all(archives, "tar writes it")
         for arg in given.operands:
             whole = arg.known and base and base[-1].known and not arg.text.startswith("/")
             run.read(arg._replace(text=f"{base[-1].text}/{arg.text}") if whole else arg, "tar reads it")
@@ -90,39 +77,29 @@ def _letters_first(args: list[Arg]) -> list[Arg]:
 
 def _unzip(run: Run, call: Call) -> None:
     given = parse(call.args, "-d -x -P")
-    for arg in given.operands[:1]:
-        run.read(arg, "unzip reads it")
-    if given.has("-l", "-t", "-p", "-Z", "-v", "-z", "-c"):
-        return
-    _unpack(run, call, given.values("-d"))
+    run.read_all(given.operands[:1], "unzip reads it")
+    if not given.has("-l", "-t", "-p", "-Z", "-v", "-z", "-c"):
+        _unpack(run, call, given.values("-d"))
 
 
 def _zip(run: Run, call: Call) -> None:
     given = parse(call.args, "-i -x -n -t -P -b")
-    for arg in given.operands[:1]:
-        if arg.text != "-":
-            run.write(arg, "zip writes it")
-    for arg in given.operands[1:]:
-        if arg.text == "-":
-            continue
-        run.read(arg, "zip reads it")
-        if given.has("-m", "--move"):
-            run.delete(arg, "zip -m deletes it")
+    run.write_all(given.operands[:1], "zip writes it")
+    run.read_all(given.operands[1:], "zip reads it")
+    for arg in given.operands[1:] if given.has("-m", "--move") else ():
+        run.delete(arg, "zip -m deletes it")
 
 
 def _seven_zip(run: Run, call: Call) -> None:
     given = parse([arg for arg in call.args if not arg.text.startswith("-o")])
     verb = given.operands[0].text if given.operands else ""
-    for arg in given.operands[1:2]:
-        if verb in ("a", "u", "d", "rn"):
-            run.write(arg, f"{call.name} writes it")
-        else:
-            run.read(arg, f"{call.name} reads it")
+    if verb in ("a", "u", "d", "rn"):
+        run.write_all(given.operands[1:2], f"{call.name} writes it")
+        run.read_all(given.operands[2:] if verb in ("a", "u") else (), f"{call.name} reads it")
+        return
+    run.read_all(given.operands[1:2], f"{call.name} reads it")
     if verb in ("x", "e"):
         _unpack(run, call, [arg._replace(text=arg.text[2:]) for arg in call.args if arg.text.startswith("-o")])
-    elif verb in ("a", "u"):
-        for arg in given.operands[2:]:
-            run.read(arg, f"{call.name} reads it")
 
 
 def _cpio(run: Run, call: Call) -> None:
@@ -130,8 +107,7 @@ def _cpio(run: Run, call: Call) -> None:
     if given.has("-i", "-p", "--extract", "--pass-through") and not given.has("-t", "--list"):
         _unpack(run, call, given.values("-D", "--directory") or given.operands[:1])
     elif given.has("-o", "--create"):
-        for arg in given.values("-F", "-O", "--file"):
-            run.write(arg, "cpio writes it")
+        run.write_all(given.values("-F", "-O", "--file"), "cpio writes it")
 
 
 def _compress(run: Run, call: Call) -> None:
@@ -170,25 +146,18 @@ def _remote_name(arg: Arg) -> Arg:
 def _curl(run: Run, call: Call) -> None:
     given = parse(call.args, _CURL)
     place = given.values("--output-dir")
-    for arg in given.values(
-        "-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"
-    ):
+    for arg in given.values(*_CURL_WRITES.split()):
         if arg.text != "-":
             run.write(_within(place, arg), "curl writes it")
     urls = [*given.operands, *given.values("--url")]
     if given.has("-O", "--remote-name", "--remote-name-all", "-J"):
-        for arg in urls:
-            run.write(_within(place, _remote_name(arg)), "curl -O writes it")
-    for arg in given.values("-T", "--upload-file", "-K", "--config", "--netrc-file"):
-        if arg.text != "-":
-            run.read(arg, "curl reads it")
+        run.write_all([_within(place, _remote_name(arg)) for arg in urls], "curl -O writes it")
+    run.read_all(given.values("-T", "--upload-file", "-K", "--config", "--netrc-file"), "curl reads it")
     for name, value in given.options:
-        sent = _sent(name, value.text) if value is not None else ""
-        if value is not None and sent and sent != "-":
-            run.read(value._replace(text=sent), "curl sends it")
-    for arg in urls:
-        if arg.text.startswith("file://"):
-            run.read(arg._replace(text=arg.text[7:]), "curl reads it")
+        if value is not None and (sent := _sent(name, value.text)):
+            run.read_all([value._replace(text=sent)], "curl sends it")
+    local = [arg._replace(text=arg.text[7:]) for arg in urls if arg.text.startswith("file://")]
+    run.read_all(local, "curl reads it")
 
 
 def _sent(option: str, text: str) -> str:
@@ -209,23 +178,16 @@ def _within(place: list[Arg], arg: Arg) -> Arg:
 
 def _wget(run: Run, call: Call) -> None:
     given = parse(call.args, _WGET)
-    for arg in given.values("-o", "-a", "--output-file", "--append-output"):
-        run.write(arg, "wget writes its log")
-    for arg in given.values("-i", "--input-file", "--post-file"):
-        if arg.text != "-":
-            run.read(arg, "wget reads it")
+    run.write_all(given.values("-o", "-a", "--output-file", "--append-output"), "wget writes its log")
+    run.read_all(given.values("-i", "--input-file", "--post-file"), "wget reads it")
+    outputs, places = given.values("-O", "--output-document"), given.values("-P", "--directory-prefix")
     if given.has("--spider"):
         return
-    outputs = given.values("-O", "--output-document")
-    for arg in outputs:
-        if arg.text != "-":
-            run.write(arg, "wget -O writes it")
     if outputs:
-        return
-    places = given.values("-P", "--directory-prefix")
-    if given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
+        run.write_all(outputs, "wget -O writes it")
+    elif given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
         _unpack(run, call, places)
-        return
-    for arg in given.operands:
-        name = _remote_name(arg)
-        run.write(_within(places, name if name.text else name._replace(text="index.html")), "wget writes it")
+    else:
+        names = map(_remote_name, given.operands)
+        pages = [_within(places, name if name.text else name._replace(text="index.html")) for name in names]
+        run.write_all(pages, "wget writes it")

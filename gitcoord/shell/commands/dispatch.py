@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Call, Run
 
 _FAMILIES = {
-    "files": "cp mv ln install dd split csplit mktemp rsync scp gcc g++ cc c++ clang clang++ uniq convert magick ffmpeg mkdir "
+    "files": "cp mv ln install dd split csplit mktemp rsync scp gcc g++ cc c++ clang clang++ convert magick ffmpeg "
     "sqlite3 docker podman",
-    "text": "sed gsed awk gawk mawk nawk perl ruby patch grep egrep fgrep rg ag ack jq yq tee cat",
+    "text": "sed gsed awk gawk mawk nawk perl ruby patch grep egrep fgrep rg ag ack jq yq",
     "archives": "tar bsdtar gtar unzip zip 7z 7za 7zr gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma cpio curl wget pigz",
     "git": "git git-claim git-coord git-handoff gh",
     "wrappers": "sudo doas env nice timeout gtimeout nohup time command builtin exec stdbuf setsid ionice chrt taskset unbuffer "
@@ -28,7 +28,7 @@ _FAMILIES = {
     "tools": "make gmake npm yarn pnpm bun pip pip3 pipenv poetry uv cargo go ruff black isort autoflake autopep8 yapf prettier eslint "
     "stylelint biome gofmt goimports rustfmt clang-format dos2unix unix2dos shfmt terraform tofu mix rubocop php-cs-fixer standard "
     "dart swiftformat ktlint sqlfluff pyupgrade bundle composer pre-commit husky lefthook hatch tox nox rye pdm dprint "
-    "buf mvn gradle gradlew mvnw dotnet cmake bazel openssl",
+    "buf mvn gradle gradlew mvnw dotnet cmake bazel",
 }  # fmt: skip
 FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.shell.options import Given, parse
 from gitcoord.shell.paths import base_name, dir_name, join
+from gitcoord.shell.state import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,17 +22,17 @@ _CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xprepro
 def perform(run: Run, call: Call) -> None:
     {
         "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
-        "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "convert": _last, "magick": _last, "ffmpeg": _last, "mkdir": _mkdir,
+        "rsync": _rsync, "scp": _rsync, "convert": _last, "magick": _last, "ffmpeg": _last, 
         "sqlite3": _sqlite, "docker": _docker, "podman": _docker,
     }.get(call.name, _compiler)(run, call)  # fmt: skip
 
 
-def _targets(run: Run, given: Given, sources: list[Arg], last: Arg | None) -> list[tuple[Arg, Arg]]:
+def _targets(run: Run, given: Given) -> list[tuple[Arg, Arg]]:
     """(source, the file that it becomes): a directory as the target takes the names of the sources."""
     into = given.values("-t", "--target-directory")
-    target = into[-1] if into else last
-    if target is None:
+    if not given.operands:
         return []
+    sources, target = (given.operands, into[-1]) if into else (given.operands[:-1], given.operands[-1])
     fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
     if given.has("-T", "--no-target-directory"):
         fills = False
@@ -65,19 +66,15 @@ def _copy(run: Run, call: Call) -> None:
     given = parse(call.args, _COPY)
     if call.name == "install" and given.has("-d", "--directory"):
         for arg in given.operands:
-            _makes_directory(run, arg, "install makes the directory")
+            run.make_directory(arg, "install makes the directory")
         return
-    into = given.has("-t", "--target-directory")
-    sources = given.operands if into else given.operands[:-1]
-    last = given.operands[-1] if given.operands and not into else None
-    for source, target in _targets(run, given, sources, last):
+    for source, target in _targets(run, given):
         if call.name == "mv":
             run.delete(source, "mv takes it away")
         else:
             run.read(source, f"{call.name} reads it")
-        if not target.known and not target.below:
-            resolved = run.resolve(last) if last is not None else ()
-            target = target._replace(below=resolved)
+        if not target.known and not target.below and not given.has("-t", "--target-directory"):
+            target = target._replace(below=run.resolve(given.operands[-1]))
         run.write(target, f"{call.name} writes it")
         if given.has("-b", "--backup", "-S", "--suffix") and target.known:
             suffix = next((arg.text for arg in given.values("-S", "--suffix")), "~")
@@ -88,25 +85,17 @@ def _copy(run: Run, call: Call) -> None:
 
 
 def _link(run: Run, call: Call) -> None:
+    """Later writes to the link go to its target."""
     given = parse(call.args, "-t -S --target-directory --suffix")
-    if len(given.operands) == 1 and not given.has("-t", "--target-directory"):
-        source = given.operands[0]
-        _linked(run, source, source._replace(text=base_name(source.text)), given)
-        return
-    into = given.has("-t", "--target-directory")
-    sources = given.operands if into else given.operands[:-1]
-    last = given.operands[-1] if given.operands and not into else None
-    for source, target in _targets(run, given, sources, last):
-        _linked(run, source, target, given)
-
-
-def _linked(run: Run, source: Arg, target: Arg, given: Given) -> None:
-    """Record the link: later writes to it go to its target."""
-    run.write(target, "ln makes the link")
+    pairs = _targets(run, given)
+    if len(given.operands) == 1 and not pairs:
+        pairs = [(given.operands[0], given.operands[0]._replace(text=base_name(given.operands[0].text)))]
     soft = given.has("-s", "--symbolic")
-    for path in run.resolve(target):
-        for end in run.resolve(source):
-            run.links[path] = join(dir_name(path), source.text) if soft else end
+    for source, target in pairs:
+        run.write(target, "ln makes the link")
+        for path in run.resolve(target):
+            for end in run.resolve(source):
+                run.links[path] = join(dir_name(path), source.text) if soft else end
 
 
 def _dd(run: Run, call: Call) -> None:
@@ -122,25 +111,20 @@ def _split(run: Run, call: Call) -> None:
     """Many files that begin alike: all that can be said is their directory."""
     valued = "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter -f --prefix"
     given = parse(call.args, valued)
-    for arg in given.operands[:1]:
-        if arg.text != "-":
-            run.read(arg, f"{call.name} reads it")
+    run.read_all(given.operands[:1], f"{call.name} reads it")
     prefix = given.operands[1:2] if call.name == "split" else given.values("-f", "--prefix")
     if given.has("--filter"):
         run.unknown(call.raw, "split --filter runs a command on each part")
         return
-    for arg in prefix or []:
+    for arg in prefix:
         place = arg._replace(text=dir_name(arg.text)) if arg.known else arg
-        for path in run.resolve(place) or place.below or ("",):
-            run.unknown(arg.raw, f"{call.name} writes files that begin so", path)
+        run.unknown_below([place], arg.raw, f"{call.name} writes files that begin so")
     if not prefix:
         run.unknown_here(call.name, f"{call.name} writes its parts here")
 
 
 def _mktemp(run: Run, call: Call) -> None:
     """A new file or directory with a name that nobody has: no write of anything that is there."""
-    from gitcoord.shell.state import Value
-
     given = parse(call.args, "-p --tmpdir --suffix")
     places = given.values("-p", "--tmpdir")
     if given.operands and not given.has("-t", "-p", "--tmpdir"):
@@ -153,18 +137,16 @@ def _rsync(run: Run, call: Call) -> None:
     given = parse(call.args, _RSYNC if call.name == "rsync" else "-i -F -P -S -c -l -o -J")
     if given.has("-n", "--dry-run", "--list-only") or len(given.operands) < 2:
         return
-    for arg in given.operands[:-1]:
+    *sources, target = given.operands
+    for arg in sources:
         if not _is_remote(arg):
             run.read(arg, f"{call.name} reads it")
             if given.has("--remove-source-files"):
                 run.delete(arg, "rsync --remove-source-files deletes it")
-    target = given.operands[-1]
     if _is_remote(target):
         return
-    sources = given.operands[:-1]
     if call.name == "scp" or not any(source.text.endswith("/") for source in sources):
-        for _, path in _targets(run, given, sources, target):
-            run.write(path, f"{call.name} writes it")
+        run.write_all([path for _, path in _targets(run, given)], f"{call.name} writes it")
     else:
         run.write(target, f"{call.name} writes it and what is below")
 
@@ -173,17 +155,6 @@ def _is_remote(arg: Arg) -> bool:
     """On another machine: 'host:path', but './a:b' is a file here."""
     head, colon, _ = arg.text.partition(":")
     return bool(colon) and "/" not in head
-
-
-def _uniq(run: Run, call: Call) -> None:
-    given = parse(call.args, "-f -s -w --skip-fields --skip-chars --check-chars")
-    for arg in given.operands[:1]:
-        if arg.text != "-":
-            run.read(arg, "uniq reads it")
-    for arg in given.operands[1:2]:
-        run.write(arg, "uniq writes it")
-    if not given.operands:
-        run.output = run.feed
 
 
 def _last(run: Run, call: Call) -> None:
@@ -195,31 +166,16 @@ def _last(run: Run, call: Call) -> None:
                 run.read(arg, f"{call.name} reads it")
 
 
-def _mkdir(run: Run, call: Call) -> None:
-    for arg in parse(call.args, "-m --mode -Z --context").operands:
-        _makes_directory(run, arg, "mkdir makes the directory")
-
-
-def _makes_directory(run: Run, arg: Arg, detail: str) -> None:
-    """One that is there already is left as it is, and nobody's files in it are touched."""
-    paths = run.resolve(arg)
-    if not paths or not all(map(run.is_dir, paths)):
-        run.write(arg, detail)
-        run.made.update(paths)
-
-
 def _sqlite(run: Run, call: Call) -> None:
     given = parse(call.args, "-cmd -init -separator -nullvalue")
     operands = given.operands
     sql = operands[1].text.lstrip().lower() if len(operands) > 1 and operands[1].known else ""
-    reads = sql.startswith(("select", ".schema", ".tables", "explain", ".dump")) or "-readonly" in [
-        a.text for a in call.args
-    ]
-    for arg in operands[:1]:
-        if reads:
-            run.read(arg, "sqlite3 reads it")
-        else:
-            run.write(arg, "sqlite3 may write it")
+    reads = sql.startswith(("select", ".schema", ".tables", "explain", ".dump"))
+    reads = reads or any(arg.text == "-readonly" for arg in call.args)
+    if reads:
+        run.read_all(operands[:1], "sqlite3 reads it")
+    else:
+        run.write_all(operands[:1], "sqlite3 may write it")
 
 
 def _docker(run: Run, call: Call) -> None:
@@ -227,11 +183,8 @@ def _docker(run: Run, call: Call) -> None:
     words = [arg.text for arg in call.args]
     if words[:1] == ["cp"] and len(words) >= 3:
         operands = parse(call.args[1:]).operands
-        for arg in operands[:1]:
-            if not _is_remote(arg) and arg.text != "-":
-                run.read(arg, f"{call.name} cp reads it")
-        if operands and not _is_remote(operands[-1]) and operands[-1].text != "-":
-            run.write(operands[-1], f"{call.name} cp writes it")
+        run.read_all([arg for arg in operands[:1] if not _is_remote(arg)], f"{call.name} cp reads it")
+        run.write_all([arg for arg in operands[-1:] if not _is_remote(arg)], f"{call.name} cp writes it")
         return
     mounts = ("-v", "--volume", "--mount")
     if words[:1] in (["run"], ["create"]) and any(
@@ -243,8 +196,7 @@ def _docker(run: Run, call: Call) -> None:
 def _compiler(run: Run, call: Call) -> None:
     given = parse(call.args, _CC)
     outputs = given.values("-o")
-    for arg in outputs:
-        run.write(arg, f"{call.name} -o writes it")
+    run.write_all(outputs, f"{call.name} -o writes it")
     sources = [
         arg for arg in given.operands if arg.text.endswith((".c", ".cc", ".cpp", ".cxx", ".C", ".s", ".S", ".m"))
     ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gitcoord.shell.options import parse
-from gitcoord.shell.state import Arg, Value
+from gitcoord.shell.state import Arg, Value, fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Call, Run
 
 _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
-_FILES = {"-fprint": 1, "-fprint0": 1, "-fprintf": 1, "-fls": 1}
+_FILES = ("-fprint", "-fprint0", "-fprintf", "-fls")
 
 
 def perform(run: Run, call: Call) -> None:
@@ -44,10 +44,10 @@ def _find(run: Run, call: Call) -> None:
         at += 1
     roots = _roots(run, args[start:at]) if at > start else run.state.cwds
     run.output = Value((), roots)
-    follow_words(run, call, args[at:], roots)
+    _actions(run, call, args[at:], roots)
 
 
-def follow_words(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) -> None:
+def _actions(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) -> None:
     names = run.output
     at = 0
     while at < len(args):
@@ -62,26 +62,16 @@ def follow_words(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) 
             end = at
             while end < len(args) and args[end].text not in (";", "+"):
                 end += 1
-            on_each(run, call, args[at:end], roots)
+            _on_each(run, call, args[at:end], roots)
             at = end + 1
     run.output = names
 
 
-def on_each(run: Run, call: Call, words: list[Arg], roots: tuple[str, ...]) -> None:
+def _on_each(run: Run, call: Call, words: list[Arg], roots: tuple[str, ...]) -> None:
     """A command that is run with '{}' in the place of a file below the roots."""
     if words:
-        filled = [_filled(word, roots) for word in words]
+        filled = [fill(word, "{}", roots) for word in words]
         run.call(call._replace(name=filled[0].text, args=filled[1:], stdin="", text=None), filled[0])
-
-
-def _filled(word: Arg, roots: tuple[str, ...]) -> Arg:
-    if "{}" not in word.text:
-        return word
-    before, _, after = word.text.partition("{}")
-    if word.text == "{}":
-        return Arg("", "{}", known=False, below=roots)
-    near = not before and ".." not in after
-    return Arg(before, word.raw, known=False, below=roots if near else ())
 
 
 def _fd(run: Run, call: Call) -> None:
@@ -95,5 +85,5 @@ def _fd(run: Run, call: Call) -> None:
     words = args[at + 1 :]
     if words and not any("{" in word.text for word in words):
         words = [*words, Arg("{}", "{}")]
-    on_each(run, call, words, roots)
+    _on_each(run, call, words, roots)
     run.output = Value((), roots)

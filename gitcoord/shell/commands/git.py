@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.commands.worktree import whole
+from gitcoord.shell.commands import gitpaths, gitrefs
+from gitcoord.shell.commands.builtins import change_directory
+from gitcoord.shell.interpreter import Call
 from gitcoord.shell.options import Given, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.interpreter import Run
     from gitcoord.shell.state import Arg
 
 # Global options with a value.
@@ -46,27 +48,23 @@ _VALUED = {
 
 
 def perform(run: Run, call: Call) -> None:
-    name = call.name
-    if name == "gh":
+    if call.name == "gh":
         if [arg.text for arg in call.args[:2]] == ["pr", "checkout"]:
-            whole(run, call.raw, "gh pr checkout changes the work tree")
-        return
-    args = call.args
-    if name in ("git-claim", "git-coord", "git-handoff"):
-        _own(run, name[4:], args)
-        return
-    before = run.state
-    run.state = before.copy()
-    args = _globals(run, args)
+            run.unknown_worktree(call.raw, "gh pr checkout changes the work tree")
+    elif call.name != "git":
+        _own(run, call.name.removeprefix("git-"), call.args)
+    else:
+        run.apart(lambda: _git(run, call))
+
+
+def _git(run: Run, call: Call) -> None:
+    args = _globals(run, call.args)
     if args:
         _verb(run, call, args[0], args[1:])
-    run.state = before
 
 
 def _globals(run: Run, args: list[Arg]) -> list[Arg]:
-    """Options before the command; answers the rest."""
-    from gitcoord.shell.commands.builtins import change_directory
-
+    """The words behind git's own options, which are applied."""
     while args and args[0].text.startswith("-"):
         name, equals, text = args[0].text.partition("=")
         value = args[0]._replace(text=text) if equals else args[1] if len(args) > 1 else None
@@ -97,15 +95,11 @@ def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
     elif name in _WHOLE:
         verbs = _WHOLE[name].split()
         if not (given.operands and given.operands[0].text in verbs) and not given.has("--help", "-h"):
-            whole(run, call.raw, f"git {name} changes files of the work tree")
-    elif name in _REFS:
-        from gitcoord.shell.commands import gitrefs
-
-        gitrefs.perform(run, call, name, given)
-    elif name in _PATHS:
-        from gitcoord.shell.commands import gitpaths
-
-        gitpaths.perform(run, call, name, given)
+            run.unknown_worktree(call.raw, f"git {name} changes files of the work tree")
+    elif name in gitpaths.VERBS:
+        gitpaths.VERBS[name](run, call, given)
+    elif name in gitrefs.VERBS:
+        gitrefs.VERBS[name](run, call, name, given)
     elif name not in _QUIET:
         run.unknown(f"git {name}", f"what 'git {name}' does is not known")
 
@@ -130,21 +124,13 @@ def _own(run: Run, program: str, args: list[Arg]) -> None:
     elif program == "coord" and verbs[:1] == ["run"]:
         rest = args[next((i for i, arg in enumerate(args) if arg.text == "--"), len(args) - 1) + 1 :]
         if rest:
-            from gitcoord.shell.interpreter import Call
-
             run.call(Call(rest[0].text, rest[1:], shown), rest[0])
 
 
-_PATHS = (
-    "checkout", "switch", "restore", "reset", "stash", "clean", "rm", "mv", "apply", "archive", "bundle", "format-patch", "clone", "worktree", "show", "cat-file", "rev-parse", "ls-files", "diff", "log",
-    "grep", "blame", "annotate",
-)  # fmt: skip
-_REFS = ("update-ref", "symbolic-ref", "branch", "push", "fetch", "config", "replace", "read-tree", "for-each-ref", "tag", "pack-refs",
-         "send-pack", "init")  # fmt: skip
 # They change no file of the work tree; what they commit is judged by the hooks.
 _QUIET = frozenset(
     """
-add commit status rev-list describe ls-tree ls-remote remote reflog shortlog name-rev merge-base
+add commit status tag pack-refs for-each-ref rev-list describe ls-tree ls-remote remote reflog shortlog name-rev merge-base
 whatchanged help version var check-attr check-ignore check-mailmap count-objects fsck show-ref show-branch diff-tree diff-index
 diff-files range-diff cherry notes gc maintenance repack prune prune-packed hash-object commit-tree mktree write-tree mktag
 verify-commit verify-tag verify-pack interpret-trailers patch-id stripspace column credential merge-tree update-index rerere

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass, glob
-from gitcoord.shell.commands.worktree import whole
 from gitcoord.shell.options import Given
 from gitcoord.shell.paths import base_name
 from gitcoord.shell.state import Value, value_of
@@ -16,16 +15,9 @@ if TYPE_CHECKING:
     from gitcoord.shell.state import Arg
 
 
-def perform(run: Run, call: Call, name: str, given: Given) -> None:
-    _PATHS[name](run, call, given)
-
-
-def _write_all(run: Run, args: list[Arg], detail: str) -> None:
-    _each(run, args, detail, run.write)
-
-
-def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None]) -> None:
-    """Record each pathspec. git expands quoted patterns too, and a '*' matches slashes."""
+def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None] | None = None) -> None:
+    """Record each pathspec, as a write or as `tell` does. git expands quoted patterns too, and a '*' matches slashes."""
+    tell = tell or run.write
     only_left_out = bool(args)
     for arg in args:
         magic, path = _magic(arg.text) if arg.known else ((), arg.text)
@@ -48,7 +40,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
             spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail
         )
     if only_left_out:
-        whole(run, args[0].raw, f"{detail}: all but what is left out")
+        run.unknown_worktree(args[0].raw, f"{detail}: all but what is left out")
 
 
 def _magic(text: str) -> tuple[tuple[str, ...], str]:
@@ -65,13 +57,10 @@ def _magic(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _checkout(run: Run, call: Call, given: Given) -> None:
-    words = [arg.text for arg in call.args]
-    if "--" in words:
-        after = call.args[words.index("--") + 1 :]
-        if after:
-            _write_all(run, after, "git checkout writes it")
-            return
-    operands = given.operands
+    after, operands = _behind(call), given.operands
+    if after:
+        _each(run, after, "git checkout writes it")
+        return
     made = given.has("-b", "--orphan", "-B")
     for arg in given.values("-B"):
         if bypass.is_own_ref(arg.text):
@@ -79,11 +68,11 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
     if made and not operands or given.has("-h", "--help"):
         return
     if len(operands) == 1 and not made and _is_file(run, operands[0]):
-        _write_all(run, operands, "git checkout writes it")
+        _each(run, operands, "git checkout writes it")
     elif len(operands) > 1 and not made:
-        _write_all(run, operands[1:], "git checkout writes it")
+        _each(run, operands[1:], "git checkout writes it")
     elif given.has("-p", "--patch") or operands or given.has("-f", "--force"):
-        whole(run, call.raw, "git checkout changes files of the work tree")
+        run.unknown_worktree(call.raw, "git checkout changes files of the work tree")
 
 
 def _is_file(run: Run, arg: Arg) -> bool:
@@ -95,20 +84,20 @@ def _switch(run: Run, call: Call, given: Given) -> None:
     if given.has("-C", "--force-create") and any(bypass.is_own_ref(arg.text) for arg in made):
         run.bypass(call.raw, "moves the ledger by hand")
     if not made or given.operands:
-        whole(run, call.raw, "git switch changes files of the work tree")
+        run.unknown_worktree(call.raw, "git switch changes files of the work tree")
 
 
 def _restore(run: Run, call: Call, given: Given) -> None:
     if given.has("-S", "--staged") and not given.has("-W", "--worktree"):
         return
-    _write_all(run, given.operands, "git restore writes it")
+    _each(run, given.operands, "git restore writes it")
     if given.has("--pathspec-from-file", "-p", "--patch") and not given.operands:
-        whole(run, call.raw, "git restore changes files of the work tree")
+        run.unknown_worktree(call.raw, "git restore changes files of the work tree")
 
 
 def _reset(run: Run, call: Call, given: Given) -> None:
     if given.has("--hard", "--merge", "--keep"):
-        whole(run, call.raw, "git reset changes files of the work tree")
+        run.unknown_worktree(call.raw, "git reset changes files of the work tree")
 
 
 def _stash(run: Run, call: Call, given: Given) -> None:
@@ -118,9 +107,9 @@ def _stash(run: Run, call: Call, given: Given) -> None:
     paths = given.operands[1:] if verb == "push" else []
     if verb not in ("push", "save", "apply", "pop", "branch"):
         paths = _behind(call)  # `git stash -- file`
-    _write_all(run, paths, "git stash takes its changes away")
+    _each(run, paths, "git stash takes its changes away")
     if not paths:
-        whole(run, call.raw, f"git stash {verb} changes files of the work tree")
+        run.unknown_worktree(call.raw, f"git stash {verb} changes files of the work tree")
 
 
 def _clean(run: Run, call: Call, given: Given) -> None:
@@ -141,7 +130,7 @@ def _remove(run: Run, call: Call, given: Given) -> None:
         return
     _each(run, given.operands, "git rm deletes it", run.delete)
     if given.has("--pathspec-from-file"):
-        whole(run, call.raw, "git rm deletes files of the work tree")
+        run.unknown_worktree(call.raw, "git rm deletes files of the work tree")
 
 
 def _move(run: Run, call: Call, given: Given) -> None:
@@ -152,28 +141,23 @@ def _move(run: Run, call: Call, given: Given) -> None:
 
 
 def _apply(run: Run, call: Call, given: Given) -> None:
-    for arg in given.operands:
-        if arg.text != "-":
-            run.read(arg, "git apply reads it")
+    run.read_all(given.operands, "git apply reads it")
     looks = given.has("--check", "--stat", "--numstat", "--summary", "--cached")
     if not looks or given.has("--apply"):
-        whole(run, call.raw, "git apply changes the files that the patch names")
+        run.unknown_worktree(call.raw, "git apply changes the files that the patch names")
 
 
 def _archive(run: Run, call: Call, given: Given) -> None:
-    for arg in given.values("-o", "--output", "--output-directory"):
-        run.write(arg, "git writes it")
+    run.write_all(given.values("-o", "--output", "--output-directory"), "git writes it")
     if given.operands and "bundle" in call.raw and given.operands[0].text == "create":
-        _write_all(run, given.operands[1:2], "git bundle writes it")
+        _each(run, given.operands[1:2], "git bundle writes it")
     elif "archive" in call.raw:
-        for arg in given.operands[1:]:
-            run.read(arg, "git archive packs its content")
+        run.read_all(given.operands[1:], "git archive packs its content")
 
 
 def _format_patch(run: Run, call: Call, given: Given) -> None:
     places = given.values("-o", "--output-directory")
-    for arg in places:
-        run.write(arg, "git format-patch writes files there")
+    run.write_all(places, "git format-patch writes files there")
     if not places and not given.has("--stdout"):
         run.unknown_here(call.raw, "git format-patch writes files here")
 
@@ -181,14 +165,16 @@ def _format_patch(run: Run, call: Call, given: Given) -> None:
 def _clone(run: Run, call: Call, given: Given) -> None:
     for arg in given.values("-c", "--config"):
         bypass.setting(run, arg.text, f"-c {arg.raw}")
-    if len(given.operands) == 1:
-        arg = given.operands[0]
+    places = given.operands[1:2]
+    for arg in given.operands if len(given.operands) == 1 else ():
         name = base_name(arg.text.rstrip("/").removesuffix(".git").rstrip("/").replace(":", "/"))
-        run.write(arg._replace(text=name) if arg.known else arg, "git clone makes the directory")
-        run.made.update(run.resolve(arg._replace(text=name)))
-    else:
-        _write_all(run, given.operands[1:2], "git clone makes the directory")
-        run.made.update(path for arg in given.operands[1:2] for path in run.resolve(arg))
+        places = [arg._replace(text=name) if arg.known else arg]
+    _new_directories(run, places, "git clone makes the directory")
+
+
+def _new_directories(run: Run, places: list[Arg], detail: str) -> None:
+    _each(run, places, detail)
+    run.made.update(path for arg in places for path in run.resolve(arg))
 
 
 def _worktree(run: Run, call: Call, given: Given) -> None:
@@ -196,18 +182,16 @@ def _worktree(run: Run, call: Call, given: Given) -> None:
     if verb == "add":
         if any(bypass.is_own_ref(arg.text) for arg in given.values("-B")):
             run.bypass(call.raw, "moves the ledger by hand")
-        _write_all(run, given.operands[1:2], "git worktree add makes the directory")
-        run.made.update(path for arg in given.operands[1:2] for path in run.resolve(arg))
+        _new_directories(run, given.operands[1:2], "git worktree add makes the directory")
     elif verb in ("remove", "move"):
         for arg in given.operands[1:2]:
             run.delete(arg, f"git worktree {verb} takes it away")
-        _write_all(run, given.operands[2:3] if verb == "move" else [], "git worktree move makes it")
+        _each(run, given.operands[2:3] if verb == "move" else [], "git worktree move makes it")
 
 
 def _show(run: Run, call: Call, given: Given) -> None:
     """`git show HEAD:path` prints a file's content."""
-    for arg in given.values("--output"):
-        run.write(arg, "git writes it")
+    run.write_all(given.values("--output"), "git writes it")
     for arg in given.operands:
         revision, colon, path = arg.text.partition(":")
         if colon and revision and path and arg.known:
@@ -217,8 +201,7 @@ def _show(run: Run, call: Call, given: Given) -> None:
 
 
 def _grep(run: Run, call: Call, given: Given) -> None:
-    for arg in given.values("-f"):
-        run.read(arg, "git grep reads it")
+    run.read_all(given.values("-f"), "git grep reads it")
     operands = given.operands if given.has("-e", "-f") else given.operands[1:]
     named = _behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if _is_file(run, a)]
     _each(run, named, "git grep reads it", run.read)
@@ -229,8 +212,7 @@ def _grep(run: Run, call: Call, given: Given) -> None:
 
 def _blame(run: Run, call: Call, given: Given) -> None:
     """The file comes last, behind a revision if there is one."""
-    for arg in _behind(call) or given.operands[-1:]:
-        run.read(arg, "git prints its content")
+    run.read_all(_behind(call) or given.operands[-1:], "git prints its content")
 
 
 def _behind(call: Call) -> list[Arg]:
@@ -253,13 +235,11 @@ def _ls_files(run: Run, call: Call, given: Given) -> None:
     # Names of tracked files, from where it runs or, of diff, from the top.
     tops = tuple(filter(None, (run.fs.top(cwd) or cwd for cwd in run.state.cwds)))
     run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)
-    for arg in given.values("--output"):
-        run.write(arg, "git writes it")
-    for arg in given.operands if given.has("--no-index") else ():
-        run.read(arg, "git diff reads it")
+    run.write_all(given.values("--output"), "git writes it")
+    run.read_all(given.operands if given.has("--no-index") else (), "git diff reads it")
 
 
-_PATHS = {
+VERBS = {
     "checkout": _checkout, "switch": _switch, "restore": _restore, "reset": _reset, "stash": _stash, "clean": _clean, "rm": _remove,
     "mv": _move, "apply": _apply, "archive": _archive, "bundle": _archive, "format-patch": _format_patch, "clone": _clone,
     "worktree": _worktree, "show": _show, "cat-file": _show, "rev-parse": _rev_parse, "ls-files": _ls_files, "diff": _ls_files,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.commands.worktree import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,44 +10,46 @@ if TYPE_CHECKING:
     from gitcoord.shell.options import Given
 
 
-def perform(run: Run, call: Call, name: str, given: Given) -> None:
-    if name == "config":
-        _config(run, call, given)
-    elif name in ("push", "fetch", "send-pack"):
-        _push(run, call, name, given)
-    elif name == "branch":
-        moves = given.has("-d", "-D", "-m", "-M", "-f", "-c", "-C", "--delete", "--move", "--force", "--copy")
-        if moves and any(bypass.is_own_ref(arg.text) for arg in given.operands):
-            run.bypass(call.raw, "moves or deletes the ledger by hand")
-        elif moves and not all(arg.known for arg in given.operands):
-            run.unknown(call.raw, "moves or deletes a branch that cannot be told")
-    elif name in ("update-ref", "symbolic-ref"):
-        changes = name == "update-ref" or len(given.operands) > 1 or given.has("-d", "--delete")
-        if changes and any(bypass.is_own_ref(arg.text) for arg in given.operands):
-            run.bypass(call.raw, "moves refs that only gitcoord moves")
-        elif changes and (given.has("--stdin") or not all(arg.known for arg in given.operands)):
-            run.unknown(call.raw, "moves refs that cannot be told")
-    elif name == "replace":
-        if given.operands and not given.has("-l", "--list"):
-            run.bypass(call.raw, "makes git show other objects than there are")
-    elif name == "read-tree" and given.has("-u", "--reset"):
-        whole(run, call.raw, "git read-tree changes files of the work tree")
-    elif name == "init":
-        if given.has("--template", "--separate-git-dir"):
-            run.bypass(call.raw, "sends git to other settings or files than the hooks watch")
-        for arg in given.operands[:1]:
-            if not run.resolve(arg) or not all(map(run.is_dir, run.resolve(arg))):
-                run.write(arg, "git init makes the directory")
+def _branch(run: Run, call: Call, name: str, given: Given) -> None:
+    moves = given.has("-d", "-D", "-m", "-M", "-f", "-c", "-C", "--delete", "--move", "--force", "--copy")
+    if moves and any(bypass.is_own_ref(arg.text) for arg in given.operands):
+        run.bypass(call.raw, "moves or deletes the ledger by hand")
+    elif moves and not all(arg.known for arg in given.operands):
+        run.unknown(call.raw, "moves or deletes a branch that cannot be told")
+
+
+def _update_ref(run: Run, call: Call, name: str, given: Given) -> None:
+    changes = name == "update-ref" or len(given.operands) > 1 or given.has("-d", "--delete")
+    if changes and any(bypass.is_own_ref(arg.text) for arg in given.operands):
+        run.bypass(call.raw, "moves refs that only gitcoord moves")
+    elif changes and (given.has("--stdin") or not all(arg.known for arg in given.operands)):
+        run.unknown(call.raw, "moves refs that cannot be told")
+
+
+def _replace(run: Run, call: Call, name: str, given: Given) -> None:
+    if given.operands and not given.has("-l", "--list"):
+        run.bypass(call.raw, "makes git show other objects than there are")
+
+
+def _read_tree(run: Run, call: Call, name: str, given: Given) -> None:
+    if given.has("-u", "--reset"):
+        run.unknown_worktree(call.raw, "git read-tree changes files of the work tree")
+
+
+def _init(run: Run, call: Call, name: str, given: Given) -> None:
+    if given.has("--template", "--separate-git-dir"):
+        run.bypass(call.raw, "sends git to other settings or files than the hooks watch")
+    for arg in given.operands[:1]:
+        run.make_directory(arg, "git init makes the directory")
 
 
 _LOOKS = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "-l", "--list", "--get-color", "--get-colorbool")
 
 
-def _config(run: Run, call: Call, given: Given) -> None:
+def _config(run: Run, call: Call, name: str, given: Given) -> None:
     operands = given.operands
-    for arg in given.values("-f", "--file"):
-        if not given.has(*_LOOKS) and len(operands) > 1:
-            run.write(arg, "git config writes it")
+    if not given.has(*_LOOKS) and len(operands) > 1:
+        run.write_all(given.values("-f", "--file"), "git config writes it")
     if given.has(*_LOOKS) or operands and operands[0].text in ("get", "list"):
         return
     if given.has("-e", "--edit") or operands and operands[0].text == "edit":
@@ -88,3 +89,9 @@ def _push(run: Run, call: Call, name: str, given: Given) -> None:
             run.unknown(call.raw, "moves refs that cannot be told")
     if name != "fetch" and given.has("--prune") and len(given.operands) < 2:
         run.bypass(call.raw, "deletes refs of the other side that are not here")
+
+
+VERBS = {
+    "branch": _branch, "config": _config, "fetch": _push, "init": _init, "push": _push, "read-tree": _read_tree, "replace": _replace,
+    "send-pack": _push, "symbolic-ref": _update_ref, "update-ref": _update_ref,
+}  # fmt: skip

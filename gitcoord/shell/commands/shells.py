@@ -19,6 +19,10 @@ _QUIET_MODULES = (
     "pydoc", "ast", "tokenize", "dis", "zipfile", "twine", "sphinx", "mkdocs", "uvicorn", "flask", "virtualenv", "pyflakes", "calendar",
     "idlelib", "bandit", "vulture", "pydocstyle", "notebook", "jupyter",
 )  # fmt: skip
+# Words of tmux and screen with which they run a command in another terminal.
+_ELSEWHERE = (
+    "send-keys", "send", "new", "new-session", "neww", "new-window", "split-window", "-X", "respawn-pane",
+)  # fmt: skip
 # An interpreter asked only about itself.
 _ABOUT = ("--version", "-V", "-VV", "--help", "-h", "-v")
 
@@ -28,23 +32,18 @@ def perform(run: Run, call: Call) -> None:
     if name in _SHELLS:
         _shell(run, call)
     elif name == "eval":
-        text(run, call, call.args, "eval")
+        run.text(call.args, "eval")
     elif name in ("source", "."):
         _source(run, call)
     elif name == "trap":
         if len(call.args) > 1 and call.args[0].text not in ("-", "") and not call.args[0].text.startswith("-"):
-            text(run, call, call.args[:1], "trap")
+            run.text(call.args[:1], "trap")
             if call.args[0].known:
                 run.last.append((call.args[0].text, call.raw))
     elif name.startswith(("python", "pypy")):
         _python(run, call)
     elif name in ("tmux", "screen"):
-        verbs = [arg.text for arg in call.args]
-        if any(
-            verb
-            in ("send-keys", "send", "new", "new-session", "neww", "new-window", "split-window", "-X", "respawn-pane")
-            for verb in verbs
-        ):
+        if any(arg.text in _ELSEWHERE for arg in call.args):
             run.unknown(call.raw, f"{name} runs commands elsewhere")
     elif name == "crontab" and any(arg.text == "-l" for arg in call.args) or _about(call):
         return
@@ -54,15 +53,6 @@ def perform(run: Run, call: Call) -> None:
 
 def _about(call: Call) -> bool:
     return len(call.args) == 1 and call.args[0].text in _ABOUT
-
-
-def text(run: Run, call: Call, words: list[Arg], name: str) -> None:
-    if not words:
-        return
-    if all(word.known for word in words):
-        run.script(" ".join(word.text for word in words), call.raw)
-    else:
-        run.unknown(call.raw, f"{name} runs what cannot be seen")
 
 
 def _shell(run: Run, call: Call) -> None:
@@ -79,12 +69,14 @@ def _shell(run: Run, call: Call) -> None:
         elif not option.startswith("--"):
             is_text = is_text or "c" in option
             is_input = is_input or "s" in option
-    before = run.state
-    run.state = before.copy()
+    run.apart(lambda: _new_shell(run, call, args, is_text=is_text, is_input=is_input))
+
+
+def _new_shell(run: Run, call: Call, args: list[Arg], *, is_text: bool, is_input: bool) -> None:
     run.state.functions, run.state.aliases = {}, {}
     if is_text and args:
         run.positional(args[2:])
-        text(run, call, args[:1], call.name)
+        run.text(args[:1], call.name)
     elif args and args[0].text != "-" and not is_input:
         if any(arg.text == "-n" for arg in call.args):
             run.read(args[0], f"{call.name} -n reads it")
@@ -95,7 +87,6 @@ def _shell(run: Run, call: Call) -> None:
         run.script(said, call.raw)
     elif call.stdin:
         run.unknown(call.raw, f"{call.name} runs what comes in, which cannot be seen")
-    run.state = before
 
 
 def _fed(run: Run, call: Call) -> str | None:
@@ -134,9 +125,7 @@ def _module(run: Run, call: Call, args: list[Arg]) -> None:
         run.call(call._replace(name=_MODULES[name], args=args[1:]))
     elif name == "json.tool":
         files = parse(args[1:], "--indent").operands
-        for arg in files[:1]:
-            run.read(arg, "json.tool reads it")
-        for arg in files[1:2]:
-            run.write(arg, "json.tool writes it")
+        run.read_all(files[:1], "json.tool reads it")
+        run.write_all(files[1:2], "json.tool writes it")
     elif name not in _QUIET_MODULES:
         run.unknown(call.raw, f"{call.name} -m {name} may do anything")

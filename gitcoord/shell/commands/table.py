@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from gitcoord.shell.options import parse
+from gitcoord.shell.state import value_of
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Call, Run
 
-# What is done to an operand: written, deleted, read, nothing.
-W, D, R, N = "w", "d", "r", "n"
+# What is done to an operand: written, deleted, read, made as a directory, nothing.
+W, D, R, M, N = "w", "d", "r", "m", "n"
 
 
 class Row(NamedTuple):
@@ -23,6 +24,11 @@ class Row(NamedTuple):
 
 _SUMS = Row(R, "", harmless="")
 TABLE: dict[str, Row] = {
+    "cat": Row(R),
+    "tee": Row(W),
+    "mkdir": Row(M, "-m --mode -Z --context"),
+    "uniq": Row("rwn", "-f -s -w --skip-fields --skip-chars --check-chars"),
+    "openssl": Row(N, "-out -keyout -in -inkey", "-out -keyout", "-in -inkey"),
     "rm": Row(D),
     "rmdir": Row(D),
     "unlink": Row(D),
@@ -120,7 +126,7 @@ TABLE: dict[str, Row] = {
     "sshpass": Row(N),
     "visudo": Row(W), "vipw": Row(W),
 }  # fmt: skip
-_WORDS = {W: "writes it", D: "deletes it", R: "reads it"}
+_WORDS = {W: "writes it", D: "deletes it", R: "reads it", M: "makes the directory"}
 
 
 def perform(run: Run, call: Call, row: Row) -> None:
@@ -138,15 +144,12 @@ def perform(run: Run, call: Call, row: Row) -> None:
         what = row.operands[min(index, len(row.operands) - 1)]
         if what == N or arg.known and arg.text == "-":
             continue
-        detail = f"{call.name} {_WORDS[what]}"
-        if what == W:
-            run.write(arg, detail)
-        elif what == D:
-            run.delete(arg, detail)
-        else:
-            run.read(arg, detail)
-    if row.operands == R and not given.operands:
-        run.output = run.feed  # a filter: what came in may go out
+        record = {W: run.write, D: run.delete, R: run.read, M: run.make_directory}[what]
+        record(arg, f"{call.name} {_WORDS[what]}")
+    if call.name == "cat" and call.text is not None and not given.operands:
+        run.output = value_of(call.text.rstrip("\n"))
+    elif (row.operands == R or call.name == "uniq") and not given.operands:
+        run.output = run.feed  # a filter: its output may be its input
 
 
 def _is_mode(word: str) -> bool:

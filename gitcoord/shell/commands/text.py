@@ -1,8 +1,9 @@
-"""Commands that go through text: sed, awk, perl and ruby in place, patch, grep, jq, tee, cat."""
+"""Commands that search or change text: sed, awk, perl and ruby in place, patch, grep, jq."""
 
 from __future__ import annotations
 
-from gitcoord.shell.options import parse
+from gitcoord.shell.options import is_assignment, parse
+from gitcoord.shell.state import NOT_KNOWN, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,24 +23,8 @@ _RG = (
 def perform(run: Run, call: Call) -> None:
     {
         "sed": _sed, "gsed": _sed, "patch": _patch, "grep": _grep, "egrep": _grep, "fgrep": _grep, "rg": _grep, "ag": _grep,
-        "ack": _grep, "jq": _jq, "yq": _jq, "tee": _tee, "cat": _cat, "perl": _script, "ruby": _script,
+        "ack": _grep, "jq": _jq, "yq": _jq, "perl": _script, "ruby": _script,
     }.get(call.name, _awk)(run, call)  # fmt: skip
-
-
-def _tee(run: Run, call: Call) -> None:
-    for arg in parse(call.args).operands:
-        run.write(arg, "tee writes it")
-
-
-def _cat(run: Run, call: Call) -> None:
-    given = parse(call.args)
-    for arg in given.operands:
-        if arg.text != "-":
-            run.read(arg, "cat reads it")
-    if not given.operands:
-        from gitcoord.shell.state import value_of
-
-        run.output = value_of(call.text.rstrip("\n")) if call.text is not None else run.feed
 
 
 def _sed(run: Run, call: Call) -> None:
@@ -64,8 +49,7 @@ def _sed(run: Run, call: Call) -> None:
     for arg in operands:
         if inplace:
             in_place(run, arg, "sed", suffixes)
-        elif arg.text != "-":
-            run.read(arg, "sed reads it")
+    run.read_all(operands if not inplace else (), "sed reads it")
 
 
 def in_place(run: Run, arg: Arg, name: str, suffixes: list[str]) -> None:
@@ -114,8 +98,7 @@ def _script(run: Run, call: Call) -> None:
         if not rest:
             run.unknown(call.raw, f"{call.name} -i changes files that cannot be told")
         return
-    for arg in rest if program else ():
-        run.read(arg, f"{call.name} reads it")
+    run.read_all(rest if program else (), f"{call.name} reads it")
     run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
 
 
@@ -142,31 +125,22 @@ def _awk(run: Run, call: Call) -> None:
 
     for arg in programs:
         scripts.awk(run, arg)
-    inplace = any(arg.text == "inplace" for arg in given.values("-i", "--include"))
-    for arg in operands:
-        if "=" in arg.text and arg.text.partition("=")[0].replace("_", "a").isalnum():
-            continue  # a variable
-        if inplace:
-            run.write(arg, "awk -i inplace changes it in place")
-        elif arg.text != "-":
-            run.read(arg, "awk reads it")
+    files = [arg for arg in operands if not is_assignment(arg.text)]
+    if any(arg.text == "inplace" for arg in given.values("-i", "--include")):
+        run.write_all(files, "awk -i inplace changes it in place")
+    else:
+        run.read_all(files, "awk reads it")
 
 
 def _grep(run: Run, call: Call) -> None:
     given = parse(call.args, _GREP if call.name.endswith("grep") else _RG)
     operands = given.operands
-    for arg in given.values("-f", "--file"):
-        if arg.text != "-":
-            run.read(arg, f"{call.name} -f reads it")
+    run.read_all(given.values("-f", "--file"), f"{call.name} -f reads it")
     listing = call.name != "rg" or not given.has("--files", "--type-list")
     if listing and not given.has("-e", "-f", "--regexp", "--file"):
         operands = operands[1:]
     deep = not call.name.endswith("grep") or given.has("-r", "-R", "--recursive", "--dereference-recursive")
-    for arg in operands:
-        if arg.text != "-":
-            run.read(arg, f"{call.name} reads it")
-    from gitcoord.shell.state import NOT_KNOWN, Value
-
+    run.read_all(operands, f"{call.name} reads it")
     roots = tuple(path for arg in operands for path in run.resolve(arg))
     if call.args and not operands and deep and not (call.stdin and call.name != "grep"):
         for path in run.state.cwds or ("",):
@@ -178,38 +152,26 @@ def _grep(run: Run, call: Call) -> None:
 
 def _jq(run: Run, call: Call) -> None:
     given = parse(call.args, "-f -L --from-file --indent -o --output-format -p --input-format")
-    for arg in given.values("-f", "--from-file"):
-        run.read(arg, f"{call.name} reads its program")
+    run.read_all(given.values("-f", "--from-file"), f"{call.name} reads its program")
     skip = 0 if given.has("-f", "--from-file") else 1
     if call.name == "yq" and given.operands and given.operands[0].text in ("eval", "e", "eval-all", "ea"):
         skip += 1
-    named = {"--arg": 2, "--argjson": 2, "--slurpfile": 2, "--rawfile": 2}
-    texts = [name for name, _ in given.options if name in named]
-    skip += 2 * len(texts)
-    for arg in given.operands[skip:]:
-        if call.name == "yq" and given.has("-i", "--inplace", "--in-place"):
-            run.write(arg, "yq -i changes it in place")
-        elif arg.text != "-":
-            run.read(arg, f"{call.name} reads it")
+    skip += 2 * sum(name in ("--arg", "--argjson", "--slurpfile", "--rawfile") for name, _ in given.options)
+    if call.name == "yq" and given.has("-i", "--inplace", "--in-place"):
+        run.write_all(given.operands[skip:], "yq -i changes it in place")
+    else:
+        run.read_all(given.operands[skip:], f"{call.name} reads it")
 
 
 def _patch(run: Run, call: Call) -> None:
     given = parse(
         call.args, "-p -i -d -o -r -B -D -F -z -g --strip --input --directory --output --reject-file --fuzz --suffix"
     )
-    for arg in [*given.values("-i", "--input"), *given.operands[1:2]]:
-        if arg.text != "-":
-            run.read(arg, "patch reads it")
+    run.read_all([*given.values("-i", "--input"), *given.operands[1:2]], "patch reads it")
     if given.has("--dry-run", "-C", "--check", "--version"):
         return
     outputs = given.values("-o", "--output") or given.operands[:1]
-    for arg in outputs:
-        run.write(arg, "patch changes it")
-    if outputs:
-        return
-    places = given.values("-d", "--directory")
-    for place in places:
-        for path in run.resolve(place) or ("",):
-            run.unknown(call.raw, "patch changes the files that the patch names", path)
-    if not places:
-        run.unknown_here(call.raw, "patch changes the files that the patch names")
+    run.write_all(outputs, "patch changes it")
+    if not outputs:
+        places = given.values("-d", "--directory")
+        run.unknown_below(places, call.raw, "patch changes the files that the patch names")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.shell import glob
+from gitcoord.shell.commands.builtins import change_directory
+from gitcoord.shell.commands.table import TABLE
 from gitcoord.shell.options import parse
 
 TYPE_CHECKING = False
@@ -42,6 +44,7 @@ _PACKAGES = {
     "bundle": ("add remove update lock init", "Gemfile Gemfile.lock"), "composer": ("require remove update init", "composer.json composer.lock"),
     "go": ("get", "go.mod go.sum"),
 }  # fmt: skip
+_UNCHANGED = ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")  # with these they do not
 _RUNS = {"poetry": ("run",), "uv": ("run",), "pipenv": ("run",), "bundle": ("exec",), "pnpm": ("exec", "dlx"), "yarn": ("dlx", "exec", "run"),
          "npm": ("exec", "x"), "pdm": ("run",), "rye": ("run",), "hatch": (), "composer": ("exec",)}  # fmt: skip
 
@@ -51,18 +54,12 @@ def perform(run: Run, call: Call) -> None:
     if name in _FORMATTERS:
         _formatter(run, call)
     elif name in _PACKAGES:
-        _packages(run, call)
+        run.apart(lambda: _packages(run, call))
     elif name in ("pre-commit", "husky", "lefthook"):
         if any(arg.text == "uninstall" for arg in call.args):
             run.bypass(call.raw, "takes hooks away")
         elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
             run.unknown_here(call.raw, "pre-commit's hooks may rewrite files")
-    elif name == "openssl":
-        for before, arg in zip(call.args[:-1], call.args[1:]):
-            if before.text in ("-out", "-keyout"):
-                run.write(arg, f"openssl {before.text} writes it")
-            elif before.text in ("-in", "-inkey"):
-                run.read(arg, f"openssl {before.text} reads it")
     # make, cmake, pip, gradle and the rest build: see known.py.
 
 
@@ -79,11 +76,9 @@ def _formatter(run: Run, call: Call) -> None:
         operands = operands[1:]
     if writes and not named.intersection(writes.split()):
         verbs = call.name != "ruff" and not all(word.startswith("-") for word in writes.split())
-        for arg in operands if not verbs else ():
-            run.read(arg, f"{call.name} reads it")
+        run.read_all(operands if not verbs else (), f"{call.name} reads it")
         return
-    for arg in operands:
-        run.write(_pattern(run, arg), f"{call.name} rewrites it")
+    run.write_all([_pattern(run, arg) for arg in operands], f"{call.name} rewrites it")
     if not operands and "-" not in words:
         run.unknown_here(call.raw, f"{call.name} rewrites files")
 
@@ -97,10 +92,6 @@ def _pattern(run: Run, arg: Arg) -> Arg:
 
 
 def _packages(run: Run, call: Call) -> None:
-    from gitcoord.shell.commands.builtins import change_directory
-
-    before = run.state
-    run.state = before.copy()
     given = parse(
         call.args,
         "-C --prefix --cwd --directory --manifest-path -p --package --features --project --filter -w --workspace",
@@ -123,7 +114,6 @@ def _packages(run: Run, call: Call) -> None:
         run.unknown(call.raw, "bun runs a program, which may do anything")
     elif verb in _PACKAGES[call.name][0].split():
         _rewrites(run, call, verb)
-    run.state = before
 
 
 def _inner(run: Run, call: Call, words: list[Arg]) -> None:
@@ -133,42 +123,30 @@ def _inner(run: Run, call: Call, words: list[Arg]) -> None:
     if not words:
         return
     from gitcoord.shell.commands.dispatch import FAMILY
-    from gitcoord.shell.commands.table import TABLE
 
     name = words[0].text
-    if (
-        name in FAMILY
-        or name in TABLE
-        or words[0].text.endswith(".py")
-        or call.name not in ("yarn", "pdm", "rye", "npm", "pnpm")
-    ):
+    scripted = call.name in ("yarn", "pdm", "rye", "npm", "pnpm")
+    if not scripted or name in FAMILY or name in TABLE or name.endswith(".py"):
         run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
 
 
 def _rewrites(run: Run, call: Call, verb: str) -> None:
-    for arg in call.args:
-        if arg.text == verb:
-            for file in _PACKAGES[call.name][1].split():
-                if not any(
-                    word.text in ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
-                    for word in call.args
-                ):
-                    run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
-            return
+    named = next((arg for arg in call.args if arg.text == verb), None)
+    if named is None or any(arg.text in _UNCHANGED for arg in call.args):
+        return
+    for file in _PACKAGES[call.name][1].split():
+        run.write(named._replace(text=file), f"{call.name} {verb} writes it")
+
+
+_GO_MOD = (["tidy"], ["edit"], ["init"], ["vendor"])
 
 
 def _go(run: Run, call: Call, verb: str, operands: list[Arg]) -> None:
     words = [arg.text for arg in operands]
-    if verb == "get" or words[:2] in (
-        ["mod", "tidy"],
-        ["mod", "edit"],
-        ["mod", "init"],
-        ["mod", "vendor"],
-        ["work", "use"],
-    ):
+    if verb == "get" or verb == "mod" and words[1:2] in _GO_MOD or words[:2] == ["work", "use"]:
         for file in ("go.mod", "go.sum"):
             run.write(operands[0]._replace(text=file), f"go {verb} writes it")
     elif verb == "build" or verb == "test":
         profiles = "-o -coverprofile -cpuprofile -memprofile"
-        for arg in parse(operands[1:], f"{profiles} -run -tags -ldflags -count -timeout").values(*profiles.split()):
-            run.write(arg, f"go {verb} writes it")
+        given = parse(operands[1:], f"{profiles} -run -tags -ldflags -count -timeout")
+        run.write_all(given.values(*profiles.split()), f"go {verb} writes it")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.options import parse
-from gitcoord.shell.state import Arg, value_of
+from gitcoord.shell.commands.builtins import change_directory
+from gitcoord.shell.options import Given, is_assignment, parse
+from gitcoord.shell.state import Arg, fill, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,14 +45,12 @@ def _plain(run: Run, call: Call) -> None:
     if call.name == "command" and given.has("-v", "-V"):
         run.output = value_of(given.operands[0].text) if given.operands and given.operands[0].known else run.output
         return
-    for arg in given.values(*_WRITES.get(call.name, ())):
-        run.write(arg, f"{call.name} writes it")
+    run.write_all(given.values(*_WRITES.get(call.name, ())), f"{call.name} writes it")
     if call.name == "sudo" and given.has("-e", "--edit"):
-        for arg in given.operands:
-            run.write(arg, "sudo -e edits it")
+        run.write_all(given.operands, "sudo -e edits it")
         return
     for arg in given.values("-c", "--call") if call.name == "npx" else ():
-        _text(run, call, arg)
+        run.text([arg], call.name)
     words = given.operands[skipped:]
     if call.name in ("sudo", "doas"):
         words = _variables(run, words)
@@ -59,8 +58,8 @@ def _plain(run: Run, call: Call) -> None:
         words = words[1:] if words[:1] and words[0].text == "run" else []
     if call.name in ("npx", "uvx", "bunx", "pnpx") and words:
         words = [words[0]._replace(text=words[0].text.rpartition("@")[0] or words[0].text), *words[1:]]
-    if call.name == "watch" and len(words) == 1 or call.name == "watch" and not given.has("-x", "--exec"):
-        _text(run, call, *words)
+    if call.name == "watch" and (len(words) == 1 or not given.has("-x", "--exec")):
+        run.text(words, call.name)
         return
     _wrapped(run, call, words)
 
@@ -74,19 +73,9 @@ def _wrapped(run: Run, call: Call, words: list[Arg]) -> None:
         run.call(call._replace(name=words[0].text, args=words[1:]), words[0])
 
 
-def _text(run: Run, call: Call, *words: Arg) -> None:
-    """Words that are joined and given to a shell."""
-    if not words:
-        return
-    if all(word.known for word in words):
-        run.script(" ".join(word.text for word in words), words[0].raw)
-    else:
-        run.unknown(words[0].raw, f"{call.name} runs a command that cannot be told")
-
-
 def _variables(run: Run, words: list[Arg]) -> list[Arg]:
     """`NAME=value` words before the command."""
-    while words and "=" in words[0].text and words[0].text.partition("=")[0].replace("_", "a").isalnum():
+    while words and is_assignment(words[0].text):
         name, _, held = words[0].text.partition("=")
         bypass.variable(run, name, held)
         words = words[1:]
@@ -103,17 +92,16 @@ def _env(run: Run, call: Call) -> None:
         words = _variables(run, words[1:])
     if bare and words and words[0].text.rpartition("/")[2].startswith("git"):
         run.bypass(call.raw, "hides from git and gitcoord who acts")
-    before = run.state
-    run.state = before.copy()
-    for arg in given.values("-C", "--chdir"):
-        from gitcoord.shell.commands.builtins import change_directory
+    run.apart(lambda: _in_env(run, call, given, words))
 
+
+def _in_env(run: Run, call: Call, given: Given, words: list[Arg]) -> None:
+    for arg in given.values("-C", "--chdir"):
         change_directory(run, arg)
     for arg in given.values("-S", "--split-string"):
-        _text(run, call, arg, *words)
+        run.text([arg, *words], call.name)
         words = []
     _wrapped(run, call, words)
-    run.state = before
 
 
 _XARGS = "-a -d -E -I -L -n -P -s -J -R --arg-file --delimiter --eof --replace --max-lines --max-args --max-procs --max-chars"
@@ -123,8 +111,7 @@ _PARALLEL = "-j -N -n -L -a -S -C --jobs --arg-file --colsep --results --joblog 
 def _xargs(run: Run, call: Call) -> None:
     """The command gets words that came through the pipe: where they lie may be known, which they are never."""
     given = parse(call.args, _XARGS if call.name == "xargs" else _PARALLEL, mixed=False)
-    for arg in given.values("-a", "--arg-file"):
-        run.read(arg, f"{call.name} reads it")
+    run.read_all(given.values("-a", "--arg-file"), f"{call.name} reads it")
     places = [arg.text for arg in given.values("-I", "-J", "--replace")] or ["{}"] * (call.name == "parallel")
     words = given.operands
     listed = next((i for i, arg in enumerate(words) if arg.text in (":::", "::::", ":::+")), len(words))
@@ -132,24 +119,15 @@ def _xargs(run: Run, call: Call) -> None:
     words = words[:listed]
     if not words and call.name == "parallel":
         run.unknown(call.raw, "parallel runs commands that cannot be told")
-    dark = Arg("", call.name, known=False, below=below)
     if places and any(place in word.text for word in words for place in places):
-        words = [_placed(word, places, dark) for word in words]
+        for place in places:
+            words = [fill(word, place, below) for word in words]
     elif words:
-        words = [*words, dark._replace(raw=f"{call.name} {words[0].raw}")]
+        words = [*words, Arg("", f"{call.name} {words[0].raw}", known=False, below=below)]
     if call.name == "parallel" and words and words[0].known and " " in words[0].text:
         run.unknown(call.raw, "parallel runs commands that cannot be told")
         return
     _wrapped(run, call._replace(stdin="", text=None), words)
-
-
-def _placed(word: Arg, places: list[str], dark: Arg) -> Arg:
-    for place in places:
-        if place and place in word.text:
-            before, _, after = word.text.partition(place)
-            near = not before and ".." not in after.split("/")
-            return dark._replace(text=before, raw=word.raw, below=dark.below if near else ())
-    return word
 
 
 def _flock(run: Run, call: Call) -> None:
@@ -159,7 +137,7 @@ def _flock(run: Run, call: Call) -> None:
         run.write(words[0], "flock makes its lock file")
     rest = parse(words[1:], "-c --command", mixed=False)
     for arg in [*given.values("-c", "--command"), *rest.values("-c", "--command")]:
-        _text(run, call, arg)
+        run.text([arg], call.name)
     _wrapped(run, call, rest.operands)
 
 
@@ -168,11 +146,8 @@ def _as_text(run: Run, call: Call, valued: str) -> None:
     given = parse(call.args, f"{valued} -s -g -G -t --shell -T")
     commands = given.values(*valued.split())
     for arg in commands:
-        _text(run, call, arg)
+        run.text([arg], call.name)
     if call.name == "script":
-        for arg in given.operands[:1]:
-            run.write(arg, "script writes what it sees")
-        if not given.operands:
-            run.write(Arg("typescript", call.name), "script writes what it sees")
+        run.write_all(given.operands[:1] or [Arg("typescript", call.name)], "script writes what it sees")
     if not commands:
         run.unknown(call.raw, f"{call.name} starts a shell")
