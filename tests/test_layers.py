@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import tree_sitter
 
 from gitcoord.startup import bundle
 from tests.modules_page import PAGE, page
@@ -378,7 +379,7 @@ WORDS = {
 _PROGRAM = f"""
 import sys
 before = set(sys.modules)
-sys.path.insert(0, {str(ROOT)!r})
+sys.path[:0] = [{str(ROOT)!r}, {str(Path(tree_sitter.__file__).parents[1])!r}]
 from gitcoord.cli.entry import main
 code = main("coord" if sys.argv[1] == "guard" else "claim", sys.argv[1:])
 names = sorted(set(sys.modules) - before)
