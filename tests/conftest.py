@@ -1,6 +1,6 @@
 """Hermetic tests: no settings, identity, agent or home of whoever runs them gets in, and nothing gets out.
 
-The environment is set before any test module is imported, because modules read it when they are loaded.
+The environment is set before any test module is imported, because libgit2 reads HOME once, when it is loaded.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ from typing import NoReturn
 
 import gitcoord
 
-# A large library that one command loads by itself.
-_LATER = ("mcp",)
+# Libraries that a command loads by itself: libgit2 reads HOME when it is loaded, the other one is large.
+_LATER = ("mcp", "pygit2")
 
 
 def import_all() -> None:
-    """Import every module of gitcoord that does without it."""
+    """Import every module of gitcoord that does without those libraries."""
     sys.modules |= dict.fromkeys(_LATER)  # type: ignore[arg-type]  # None: the import fails
     for module in pkgutil.walk_packages(gitcoord.__path__, "gitcoord."):
         if not module.name.endswith("__main__"):

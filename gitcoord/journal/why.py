@@ -51,7 +51,7 @@ def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
     """The commits whose events may tell of it, oldest first."""
     marks = about.marks()
     if not marks:
-        return commits(ctx, oldest_first=True, start=head)
+        return commits(ctx, ctx.store, oldest_first=True, start=head)
     return read_commits(ctx.store, commits_that_mention(ctx, head, marks))
 
 

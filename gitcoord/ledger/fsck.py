@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitcoord.git.store import Store
+    from gitcoord.git.store import Reader, Store
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Agent
@@ -125,22 +125,22 @@ def copy_of(state: State) -> State:
     return new
 
 
-def replay(ctx: Context, progress: Progress | None = None, start: str = LEDGER) -> Replay:
+def replay(ctx: Context, reader: Reader, progress: Progress | None = None, start: str = LEDGER) -> Replay:
     outcome = Replay()
-    for commit in commits(ctx, oldest_first=True, start=start):
+    for commit in commits(ctx, reader, oldest_first=True, start=start):
         outcome.take(commit)
         if progress is not None and outcome.count % 1000 == 0:
             progress(outcome.count)
     return outcome
 
 
-def fsck(ctx: Context, progress: Progress | None = None) -> dict[str, object]:
+def fsck(ctx: Context, reader: Reader | None = None, progress: Progress | None = None) -> dict[str, object]:
     """Every difference between what the events say and what is there. Changes nothing."""
-    found, _ = examine(ctx, progress)
+    found, _ = examine(ctx, reader or ctx.store, progress)
     return {"clean": not found["differences"], **found}
 
 
-def examine(ctx: Context, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
+def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
@@ -158,7 +158,7 @@ def examine(ctx: Context, progress: Progress | None = None) -> tuple[dict[str, o
         )
         differences += [] if behind else _lacking(ctx)
     try:
-        outcome = replay(ctx, progress)
+        outcome = replay(ctx, reader, progress)
     except StoreError as error:
         return {"differences": [*differences, error.message], "events": 0}, Replay()
     differences += outcome.differences

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BATCH = 500
 
 
-def commits(ctx: Context, *, oldest_first: bool = False, start: str = LEDGER) -> Iterator[Commit]:
+def commits(ctx: Context, reader: Reader, *, oldest_first: bool = False, start: str = LEDGER) -> Iterator[Commit]:
     """Every commit of the ledger, or of the history below `start`, read in batches."""
     answer = first_parents(ctx.repo.env, start, oldest_first=oldest_first)
     if answer.code and ctx.store.replay_redo_log():
@@ -30,7 +30,7 @@ def commits(ctx: Context, *, oldest_first: bool = False, start: str = LEDGER) ->
         raise CouldNotJudge(f"git cannot walk the ledger: {answer.complaint}")
     if answer.code:
         raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
-    yield from read_commits(ctx.store, answer.lines)
+    yield from read_commits(reader, answer.lines)
 
 
 def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
@@ -54,7 +54,7 @@ def events(
 ) -> Iterator[dict[str, object]]:
     """Events newest first. A commit that is no event is shown as what it is."""
     shown = 0
-    for commit in commits(ctx, start=shown_from(ctx)):
+    for commit in commits(ctx, ctx.store, start=shown_from(ctx)):
         try:
             event = commit.event
         except Malformed as error:

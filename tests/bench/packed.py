@@ -45,7 +45,7 @@ class PackStore:
     def target(self, ref: RefName) -> Oid | None:
         return self.refs.get(ref)
 
-    def read(self, names: Sequence[str]) -> list[Object | None]:
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         return [self._live.get(name if is_oid(name) else self.refs.get(name, "")) for name in names]
 
     def resolve(self, names: Sequence[str]) -> list[Oid | None]:

@@ -124,6 +124,7 @@ _LOOKING = {
         "",
         Option("repair", "flag", "Repair what is found."),
         life="work",
+        needs="pygit2",
     ),
     "version": row("Show the version of gitcoord.", "cli.version:version", opens="none"),
 }

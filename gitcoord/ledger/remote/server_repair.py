@@ -31,13 +31,14 @@ from gitcoord.ledger.transaction import prepare, require_known_format
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import Oid
+    from gitcoord.git.store import Reader
     from gitcoord.ledger.commit import Commit
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.repair.projection import Row
     from gitcoord.ledger.sessions import Actor
 
 
-def repair_server(ctx: Context, actor: Actor, done: list[str]) -> None:
+def repair_server(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """Make the server's ledger and the history that this clone has seen one again. The caller holds push lock and queue."""
     tip, ledger = ctx.local.resolve([TIP, LEDGER])
     # A plain `git fetch` may have moved the mirror forward or back, but never the tip.
@@ -50,7 +51,7 @@ def repair_server(ctx: Context, actor: Actor, done: list[str]) -> None:
         if not comparison.related:
             raise foreign_error(ctx)
         if not (comparison.added and comparison.follows or comparison.rewritten and not comparison.lacking):
-            head = _push_lacking(ctx, actor, comparison, done) if comparison.replaceable else None
+            head = _push_lacking(ctx, actor, reader, comparison, done) if comparison.replaceable else None
             head = head or _continue_there(ctx, actor, comparison, done)
     _move_local(ctx, [(TIP, tip, head)])
     _note_root(ctx, done)
@@ -92,10 +93,10 @@ def _fetch(ctx: Context) -> Oid | None:
     return store.local.resolve([LEDGER])[0]
 
 
-def _push_lacking(ctx: Context, actor: Actor, comparison: Comparison, done: list[str]) -> Oid | None:
+def _push_lacking(ctx: Context, actor: Actor, reader: Reader, comparison: Comparison, done: list[str]) -> Oid | None:
     """Push the lacking events and an epoch on top. None if that needs a forced push and the host does not allow it."""
     head, seq = _epoch_on(ctx, actor, comparison.seen, comparison, "the server had lost events")
-    replayed = replay(ctx, start=head)
+    replayed = replay(ctx, reader, start=head)
     there = comparison.there.oid if comparison.there is not None else None
     result = _push(ctx, actor, [(LEDGER, there, head), *projection_rows(ctx, replayed)])
     # gitcoord's own gate allows it to a person.

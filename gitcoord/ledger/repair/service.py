@@ -28,13 +28,13 @@ _LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.store import Store
+    from gitcoord.git.store import Reader, Store
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.fsck import Replay
     from gitcoord.ledger.sessions import Actor
 
 
-def repair(ctx: Context, actor: Actor) -> dict[str, object]:
+def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str, object]:
     """Repair what `fsck` names, under the writers' queue. Gives what was done and what is left."""
     done: list[str] = []
     with _push_lock(ctx), ctx.queue():
@@ -43,14 +43,14 @@ def repair(ctx: Context, actor: Actor) -> dict[str, object]:
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:
-            repair_server(ctx, actor, done)
+            repair_server(ctx, actor, reader or ctx.store, done)
         else:
-            _restore_ledger(ctx, actor, done)
-        _, outcome = examine(ctx)
+            _restore_ledger(ctx, actor, reader or ctx.store, done)
+        _, outcome = examine(ctx, reader or ctx.store)
         _append_repair(ctx, actor, outcome, done)
-        _, outcome = examine(ctx)
+        _, outcome = examine(ctx, reader or ctx.store)
         _project(ctx, actor, outcome, done)
-    found, _ = examine(ctx)
+    found, _ = examine(ctx, reader or ctx.store)
     return {"clean": not found["differences"], "repaired": done, **found}
 
 
@@ -92,11 +92,11 @@ def _swap(ctx: Context, actor: Actor, *rows: tuple[str, Oid | None, Oid | None])
             ) from None
 
 
-def _restore_ledger(ctx: Context, actor: Actor, done: list[str]) -> None:
+def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is not None and is_rewritten(ctx, head, tip):
-        new = restore_original(ctx, actor, head, done)
+        new = restore_original(ctx, actor, reader, head, done)
         if new is not None:
             _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
@@ -164,7 +164,7 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
         leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
     ctx.store.flush()
-    rows = projection_rows(ctx, replay(ctx, start=commit))
+    rows = projection_rows(ctx, replay(ctx, ctx.store, start=commit))
     _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
