@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.gates.support import Project, refused
-from tests.ledger.remote.support import Fleet
-from tests.support import CLAIM, git
+from tests.support import git
 
 
 @pytest.fixture
@@ -35,19 +33,6 @@ def test_a_shared_path_needs_a_write_claim_of_whoever_commits(project: Project) 
     assert project.git("log", "-1", "--format=%(trailers:key=Agent,valueonly)") == "alice"
 
 
-def test_a_claim_above_covers_and_so_does_one_of_the_family(project: Project) -> None:
-    project.claim("shared", agent="alice")
-    assert project.try_commit({"shared/new": "x\n"}, "alice.helper").code == 0
-    assert refused(project.try_commit({"shared/a": "y\n"}, "bob"), "held", "shared/a")
-
-
-def test_what_a_subagent_holds_its_parent_commits(project: Project) -> None:
-    """The hook cannot see which of them acts."""
-    project.claim("shared/a", agent="alice.helper")
-    assert project.try_commit({"shared/a": "new\n"}, "alice").code == 0
-    assert refused(project.try_commit({"shared/a": "newer\n"}, "alicia"), "held", "shared/a")
-
-
 def test_what_another_holds_binds_on_every_path(project: Project) -> None:
     project.claim("free/x", "-m", "mine for now", agent="bob")
     done = project.try_commit({"free/x": "new\n"}, "alice")
@@ -57,15 +42,14 @@ def test_what_another_holds_binds_on_every_path(project: Project) -> None:
     assert project.try_commit({}, "alice").code == 0, "the silent bind nobody"
 
 
-@pytest.mark.parametrize("mode", ["read", "intent"])
-def test_whoever_relies_on_a_path_is_asked_for_in_every_gate(project: Project, mode: str) -> None:
+def test_whoever_relies_on_a_path_is_asked_for_in_every_gate(project: Project) -> None:
     """As `git claim` and `git claim check` answer, whatever is marked: a change conflicts with a claim of any mode."""
-    project.claim("free", "--mode", mode, agent="bob")
+    project.claim("free", "--mode", "read", agent="bob")
     project.branch("work")
     assert project.world.claim("check", "free/x", agent="alice").code == 1
     assert project.world.claim("free/x", agent="alice").code == 1
     done = project.try_commit({"free/x": "new\n"}, "alice")
-    assert refused(done, "held", "free/x") and f"bob holds it ({mode})" in done.err
+    assert refused(done, "held", "free/x") and "bob holds it (read)" in done.err
     project.commit({}, agent="alice")
     assert refused(project.push("work", agent="alice"), "held", "free/x"), "the push"
     project.unhooked("branch", "-q", "-f", "main", "HEAD~1")
@@ -73,26 +57,6 @@ def test_whoever_relies_on_a_path_is_asked_for_in_every_gate(project: Project, m
     assert refused(done, "held", "free/x"), "the move of a guarded branch"
     project.claim("release", "free", agent="bob")
     assert project.push("work", agent="alice").code == 0
-
-
-def test_released_work_lands_whoever_reads_the_path(project: Project) -> None:
-    project.work("alice", "work", {"free/x": "new\n"})
-    project.claim("free/x", "--mode", "read", agent="bob")
-    project.switch("main")
-    assert project.try_git("merge", "-q", "--squash", "work", agent="boss").code == 0
-    assert project.try_commit({}, "boss").code == 0
-    assert refused(project.try_commit({"free/x": "newer\n"}, "boss"), "held", "free/x")
-
-
-@pytest.mark.parametrize("mode", ["read", "intent"])
-def test_what_only_ones_own_family_reads_is_free(project: Project, mode: str) -> None:
-    project.claim("free/x", "--mode", mode, agent="alice.helper")
-    project.claim("free/x", "--mode", mode, agent="alice")
-    assert project.try_commit({"free/x": "new\n"}, "alice").code == 0
-
-
-def test_what_nobody_marks_and_nobody_holds_is_free(project: Project) -> None:
-    assert project.try_commit({"free/x": "new\n", "other": "y\n"}, "alice").code == 0
 
 
 def test_a_commit_without_a_name_is_not_judged_as_somebody(project: Project) -> None:
@@ -196,17 +160,6 @@ def test_an_evil_merge_is_seen(project: Project) -> None:
     assert refused(done, "unclaimed", "shared/b") and not refused(done, "unclaimed", "shared/a")
 
 
-def test_a_conflict_is_resolved_under_a_claim(project: Project) -> None:
-    _diverge(project)
-    project.switch("main")
-    project.commit({"shared/a": "conflicting\n"})
-    project.switch("work")
-    assert project.try_git("merge", "-q", "main", agent="alice").code != 0
-    assert refused(project.try_commit({"shared/a": "both\n"}, "alice", "--no-edit"), "unclaimed", "shared/a")
-    project.claim("shared/a", agent="alice")
-    assert project.try_commit({}, "alice").code == 0
-
-
 # --- whose commit it is --------------------------------------------------------------------------------------------
 
 
@@ -256,67 +209,6 @@ def test_the_sync_branch_is_gated_however_it_moves(project: Project, way: str) -
     assert project.git("rev-parse", "main") == before
 
 
-@pytest.mark.parametrize("pattern", ["refs/heads/release/1", "refs/heads/release/*", "refs/heads/rel*/1"])
-def test_a_branch_that_the_local_settings_guard(project: Project, pattern: str) -> None:
-    project.commit({"shared/a": "unclaimed\n"})
-    project.git("branch", "release/1", "main")
-    project.git("branch", "elsewhere", "main")
-    project.git("config", "--add", "gitcoord.gateRef", pattern)
-    project.git("config", "--add", "gitcoord.gateRef", "refs/heads/main")
-    project.switch("elsewhere")
-    assert project.try_git("merge", "-q", "--ff-only", "work", agent="alice").code == 0
-    project.switch("release/1")
-    assert refused(project.try_git("merge", "-q", "--ff-only", "work", agent="alice"), "unclaimed", "shared/a")
-
-
-def test_a_branch_that_is_deployed_from(tmp_path: Path) -> None:
-    """Also where no local setting names it."""
-    project = Project(tmp_path, config='[deploy "production"]\n\tref = refs/heads/production\n')
-    project.branch("work")
-    commit = project.commit({"shared/a": "unclaimed\n"})
-    assert refused(project.try_git("branch", "production", commit, agent="alice"), "unclaimed", "shared/a")
-    assert project.try_git("branch", "production", "main", agent="alice").code == 0
-
-
-def test_a_guarded_branch_is_not_fetched_past_the_gate(project: Project) -> None:
-    """What lies at the remote has landed if it lies on the sync branch there."""
-    project.commit({"shared/a": "unclaimed\n"})
-    project.unhooked("push", "-q", "origin", "work:guarded")
-    project.git("config", "gitcoord.gateRef", "refs/heads/guarded")
-    done = project.try_git("fetch", "-q", "origin", "guarded:guarded", agent="alice")
-    assert refused(done, "unclaimed", "shared/a")
-
-
-def test_claims_and_heartbeats_are_not_moved_by_hand(project: Project) -> None:
-    project.claim("shared/a", agent="bob")
-    head = project.git("rev-parse", "gitcoord")
-    for words in (
-        ("refs/claims/path/shared/b/@alice", head),
-        ("-d", "refs/claims/path/shared/a/@bob"),
-        ("-d", "refs/gitcoord/sessions/bob"),
-    ):
-        assert refused(project.try_git("update-ref", *words, agent="alice"), "ledger"), words
-
-
-def test_where_a_remote_decides_only_copies_are_renewed(tmp_path: Path) -> None:
-    """As `git fetch` does. The tip is the witness that the ledger was not rewound."""
-    (machine,) = Fleet(tmp_path, ("one",)).joined()
-    hook = machine.git_dir / "hooks/reference-transaction"
-    hook.write_text(
-        f'#!/bin/sh\n[ "$1" = prepared ] || exit 0\nexec {shlex.join(CLAIM)} --gate reference-transaction "$@"\n'
-    )
-    hook.chmod(0o755)
-    head = machine.git("rev-parse", "refs/heads/gitcoord").strip()
-    machine.git("update-ref", "refs/claims/path/shared/a/@bob", head)
-    main = machine.git("rev-parse", "main").strip()
-    for words in (("refs/gitcoord/tip", main), ("-d", "refs/gitcoord/tip"), ("refs/heads/gitcoord", main)):
-        argv = ["git", "update-ref", *words]
-        done = subprocess.run(
-            argv, cwd=machine.repo, env={**machine.env, "GITCOORD_AGENT": "alice"}, capture_output=True
-        )
-        assert done.returncode != 0 and b"[ledger]" in done.stderr, (words, done)
-
-
 def test_am_is_gated(project: Project, tmp_path: Path) -> None:
     project.commit({"shared/a": "unclaimed\n"})
     patch = project.git("format-patch", "-1", "-o", str(tmp_path))
@@ -336,17 +228,6 @@ def test_no_verify_does_not_reach_the_sync_branch(project: Project) -> None:
     project.write({"shared/a": "new\n"})
     done = project.try_git("commit", "-q", "--no-verify", "-a", "-m", "x", agent="alice")
     assert refused(done, "unclaimed", "shared/a")
-
-
-def test_pulling_what_landed_elsewhere_is_not_refused(project: Project, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    git(tmp_path, "clone", "-q", str(project.remote), str(other))
-    (other / "shared/a").write_text("landed elsewhere\n")
-    git(other, "commit", "-qam", "elsewhere")
-    git(other, "push", "-q")
-    project.switch("main")
-    done = project.try_git("pull", "-q", "--ff-only", agent="alice")
-    assert done.code == 0, done
 
 
 def test_packing_and_tidying_are_no_changes(project: Project) -> None:

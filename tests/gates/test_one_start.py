@@ -192,10 +192,11 @@ def test_the_message_is_the_same_as_git_claim_would_make_it(place: Place) -> Non
         if not noted:
             place.note.unlink()
             place.note.mkdir()
-        for number, text in enumerate(f"{text}{end}" for text in MESSAGES for end in ("", "\n")):
-            (place.top / ".git/text").write_text(text)
-            for cleanup in ("default", "verbatim"):
-                done = place.change("-aF", ".git/text", f"--cleanup={cleanup}", text=f"{noted} {number} {cleanup}\n")
+        for number, text in enumerate(MESSAGES):
+            for end, cleanup in (("", "default"), ("", "verbatim"), ("\n", "verbatim")):
+                (place.top / ".git/text").write_text(text + end)
+                words = ("-aF", ".git/text", f"--cleanup={cleanup}")
+                done = place.change(*words, text=f"{noted} {number} {cleanup}{end}\n")
                 assert done.code == 0 and place.starts() == starts, done
                 found[noted].append(place.sh("cat-file", "commit", "HEAD").out.partition("\n\n")[2])
     assert found[True] == found[False]

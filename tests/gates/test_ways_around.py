@@ -78,13 +78,6 @@ def test_a_merge_in_progress_is_not_invented(project: Project) -> None:
 # --- nothing that landed or was released is dropped ----------------------------------------------------------------
 
 
-def test_a_merge_that_keeps_one_side_is_a_change(project: Project) -> None:
-    project.work("bob", "bobs", {"shared/a": "bob's\n"})
-    project.switch("main")
-    done = project.try_git("merge", "-q", "-s", "ours", "-m", "x", "bobs", agent="alice")
-    assert refused(done, "unclaimed", "shared/a"), done
-
-
 def test_an_octopus_that_keeps_one_side(project: Project) -> None:
     project.work("bob", "bobs", {"shared/a": "bob's\n"})
     project.branch("other")
@@ -92,61 +85,6 @@ def test_an_octopus_that_keeps_one_side(project: Project) -> None:
     project.switch("main")
     done = project.try_git("merge", "-q", "-s", "ours", "-m", "x", "bobs", "other", agent="alice")
     assert refused(done, "unclaimed", "shared/a"), done
-
-
-def test_an_older_release_is_no_way_back(project: Project) -> None:
-    first = project.work("bob", "bobs", {"shared/a": "bob's\n"})
-    assert project.push("bobs:main", agent="boss").code == 0
-    project.work("carol", "carols", {"shared/a": "carol's\n"}, start="bobs")
-    assert project.push("carols:main", agent="boss").code == 0
-    project.branch("back", first)
-    project.commit({"free/y": "y\n"})
-    assert refused(project.push("back:main", agent="mallory", force=True), "unclaimed", "shared/a")
-
-
-def test_a_merge_is_no_way_back_to_what_both_sides_had(project: Project) -> None:
-    project.work("alice", "alices", {"shared/a": "first\n"})
-    project.unhooked("checkout", "-q", "-B", "main", "alices")
-    project.branch("bobs")
-    project.commit({"free/y": "y\n"}, agent="bob")
-    project.switch("main")
-    project.claim("shared/a", agent="alice")
-    project.commit({"shared/a": "second\n"}, agent="alice")
-    project.switch("bobs")
-    project.unhooked("merge", "-q", "-s", "ours", "-m", "merge", "main")
-    assert refused(project.push("bobs", agent="bob"), "held", "shared/a")
-
-
-def test_a_release_covers_no_commit_before_its_base(project: Project) -> None:
-    project.branch("work")
-    project.commit({"shared/a": "hidden\n"}, agent="mallory")
-    project.claim("shared/a", agent="alice")
-    commit = project.commit({"shared/a": "alice's\n"}, agent="alice")
-    project.claim("release", "shared/a", "--commit", commit, agent="alice")
-    assert refused(project.push("work", agent="alice"), "unclaimed", "shared/a")
-
-
-def test_what_builds_on_unlanded_work_needs_the_later_work_too(project: Project) -> None:
-    project.commit({"shared/a": LONG})
-    project.unhooked("push", "-q", "origin", "main")
-    project.work("bob", "bobs", {"shared/a": LONG.replace("line 3\n", "bob's\n")})
-    text = LONG.replace("line 3\n", "bob's\n")
-    project.work("carol", "carols", {"shared/a": text.replace("line 9\n", "carol's\n")}, start="bobs")
-    project.branch("stale", "bobs")
-    project.claim("shared/a", agent="alice")
-    project.commit({"shared/a": text.replace("line 20\n", "alice's\n")}, agent="alice")
-    assert refused(project.push("stale", agent="alice"), "lineage", "shared/a")
-
-
-def test_a_release_does_not_forget_what_its_own_work_lacks(project: Project) -> None:
-    project.work("bob", "bobs", {"shared/a": "bob's\n"})
-    assert project.push("bobs:main", agent="boss").code == 0
-    project.branch("stale")
-    project.claim("shared/a", agent="alice")
-    stale = project.commit({"shared/a": "alice's\n"}, agent="alice")
-    assert refused(project.push("stale", agent="alice"), "lineage")
-    project.claim("release", "shared/a", "--commit", stale, agent="alice")
-    assert refused(project.push("stale", agent="alice"), "lineage")
 
 
 @pytest.mark.parametrize("way", [["branch", "-f", "main", "old"], ["update-ref", "refs/heads/main", "old"]])
@@ -171,12 +109,6 @@ def test_a_tip_that_is_not_here_is_not_overwritten(project: Project, tmp_path: P
     git(other, "push", "-q")
     done = project.push("main", agent="alice", force=True)
     assert done.code != 0 and "could not be judged" in done.err and "git fetch origin" in done.err, done
-
-
-def test_a_forged_tracking_ref_is_no_pass(project: Project) -> None:
-    _unclaimed(project)
-    project.git("fetch", "-q", ".", "+work:refs/remotes/origin/main", agent="alice")
-    assert refused(project.push("work:main", agent="alice"), "unclaimed", "shared/a")
 
 
 def test_the_main_of_a_fork_is_no_pass(project: Project, tmp_path: Path) -> None:
@@ -224,14 +156,6 @@ def test_fetching_from_elsewhere_is_no_pass(project: Project, tmp_path: Path) ->
     assert refused(done, "unclaimed", "shared/a"), "a remote that does not answer proves nothing"
 
 
-def test_a_killed_agent_does_not_fetch_into_the_sync_branch(project: Project, tmp_path: Path) -> None:
-    _landed_elsewhere(project, tmp_path)
-    project.claim("free/x", agent="alice")
-    project.coord("kill", "alice", agent="boss")
-    project.branch("mine")
-    assert refused(project.try_git("fetch", "-q", "origin", "main:main", agent="alice"), "killed")
-
-
 @pytest.mark.parametrize("address", ["file://{}", "{}/", "{}/../origin.git"])
 def test_a_deploy_by_another_spelling(tmp_path: Path, address: str) -> None:
     project = Project(tmp_path, SHARED, '[deploy "production"]\n\tremote = origin\n\tref = refs/heads/production\n')
@@ -239,63 +163,6 @@ def test_a_deploy_by_another_spelling(tmp_path: Path, address: str) -> None:
     project.unhooked("push", "-q", "origin", "main")
     words = ["push", "-q", address.format(project.remote), "main~1:refs/heads/production"]
     assert refused(project.try_git(*words, agent="alice"), "stale-deploy")
-
-
-# --- who -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_killed_agent_does_not_push_in_anothers_name(project: Project) -> None:
-    project.branch("work")
-    project.claim("free/x", agent="mallory")
-    project.coord("kill", "mallory", agent="boss")
-    project.commit({"free/y": "y\n"}, agent="somebody")
-    assert refused(project.push("work", agent="mallory"), "killed")
-
-
-def test_work_of_a_killed_agent_leaves_with_nobody(project: Project) -> None:
-    project.branch("work")
-    project.claim("free/x", agent="mallory")
-    project.commit({"free/x": "new\n"}, agent="mallory")
-    project.coord("kill", "mallory", agent="boss")
-    assert refused(project.push("work", agent="somebody"), "killed")
-
-
-def test_while_halted_nothing_is_deployed(tmp_path: Path) -> None:
-    project = Project(tmp_path, SHARED, '[deploy "production"]\n\tref = refs/heads/production\n')
-    project.coord("halt", agent="boss")
-    assert refused(project.push("main:refs/heads/production", agent="alice"), "halted")
-
-
-# --- and everyday work that was refused ----------------------------------------------------------------------------
-
-
-def test_two_releases_on_main_and_then_a_push(project: Project) -> None:
-    for text in ("one\n", "two\n"):
-        project.claim("shared/a", agent="alice")
-        assert project.try_commit({"shared/a": text}, "alice").code == 0
-        project.claim("release", "shared/a", agent="alice")
-    done = project.push("main", agent="alice")
-    assert done.code == 0, done
-
-
-def test_what_landed_is_pushed_to_a_backup_and_a_fork(project: Project, tmp_path: Path) -> None:
-    for name in ("backup", "fork"):
-        git(tmp_path, "init", "-q", "--bare", str(tmp_path / f"{name}.git"))
-        project.git("remote", "add", name, str(tmp_path / f"{name}.git"))
-        assert project.try_git("push", "-q", name, "main", agent="alice").code == 0
-    project.work("bob", "bobs", {"shared/a": "bob's\n"})
-    assert project.push("bobs:main", agent="boss").code == 0
-    project.git("fetch", "-q", "origin", agent="alice")
-    assert project.try_git("push", "-q", "backup", "origin/main:main", agent="alice").code == 0
-    project.branch("mine", "origin/main")
-    project.commit({"free/y": "y\n"})
-    assert project.try_git("push", "-q", "fork", "mine", agent="alice").code == 0
-
-
-def test_notes_are_no_files(tmp_path: Path) -> None:
-    project = Project(tmp_path, "* gitcoord-claim\n")
-    project.unhooked("notes", "add", "-m", "well done", "HEAD")
-    assert project.push("refs/notes/commits", agent="alice").code == 0
 
 
 # --- symbolic refs -------------------------------------------------------------------------------------------------
