@@ -87,7 +87,7 @@ class Guard(NamedTuple):
 class Role(NamedTuple):
     readonly: bool = False
     scratch: str = ""  # where a read-only role may write; '{agent}' stands for the agent's name
-    overseer: bool = False  # may end a kill or a halt and remove the hooks, as people may
+    overseer: bool = False  # may kill, halt, end a kill or a halt and remove the hooks, as people may
 
 
 class Policy(NamedTuple):

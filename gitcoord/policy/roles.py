@@ -62,12 +62,22 @@ def not_an_approver(actor: Actor, world: World, action: str, hint: str) -> Refus
 def not_an_overseer(state: State, actor: Actor, world: World, action: str) -> Refusal | None:
     """The refusal of an action that is reserved for approvers and for roles with `overseer`."""
     policy = world.policy()
-    if policy.roles.get(role_of(state, policy, actor.agent, person=actor.person), Role()).overseer:
-        return None
-    if may_approve(actor, policy.approvers):
+    if _oversees(state, policy, actor) or may_approve(actor, policy.approvers):
         return None
     listed = " whom the settings list as approver" if policy.approvers else ""
     return Refusal("person", f"only a person at a terminal{listed} may {action}", hints=("ask one of them",))
+
+
+def may_not_stop(state: State, actor: Actor, world: World, action: str) -> Refusal | None:
+    """The refusal of a kill or a halt by an agent without a role with `overseer`. Any person may stop, listed as approver or not."""
+    if actor.person or _oversees(state, world.policy(), actor):
+        return None
+    return Refusal("person", f"only a person at a terminal may {action}", hints=("ask one of them",))
+
+
+def _oversees(state: State, policy: Policy, actor: Actor) -> bool:
+    role = role_of(state, policy, actor.agent, person=actor.person)
+    return bool(policy.roles.get(role, Role()).overseer)
 
 
 def out_of_role(state: State, policy: Policy, actor: Actor, agent: str, path: str) -> str:

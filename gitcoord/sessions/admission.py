@@ -50,7 +50,7 @@ def halted(state: State) -> Refusal | None:
     return Refusal(
         "halted",
         f"everything was halted by {record.by}{why}",
-        hints=("releases still work; go on with: git coord unhalt",),
+        hints=("releases still work; a person may go on with: git coord unhalt",),
     )
 
 

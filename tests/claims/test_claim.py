@@ -708,12 +708,12 @@ def test_check_of_a_directory_that_holds_shared_paths(world: World) -> None:
 
 def test_check_of_the_killed_and_the_halted(world: World) -> None:
     world.take("src")
-    world.coord("halt", agent="carol")
+    world.person("halt")
     halted = world.claim("check", "src")
-    assert halted.code == 1 and halted.err == "no: everything was halted by carol\n"
+    assert halted.code == 1 and halted.err == "no: everything was halted by ada_at_example.com\n"
     world.person("unhalt")
     assert world.claim("check", "src").code == 0
-    world.coord("kill", "alice", agent="carol")
+    world.person("kill", "alice")
     killed = world.claim("check", "src")
     assert killed.code == 1 and "'alice' was killed" in killed.err
     assert world.claim("check", "src", agent="bob").code == 0
@@ -866,7 +866,7 @@ def test_exit_codes(world: World) -> None:
 
 def test_a_killed_agent_gets_nothing_through(world: World) -> None:
     world.take("src")
-    world.coord("kill", "alice", agent="carol")
+    world.person("kill", "alice")
     for words in (("docs",), ("release", "--all"), ("renew",), ("disown", "src", "--reason", "x")):
         done = world.claim(*words)
         assert done.code == 1 and "'alice' was killed" in done.err, words

@@ -483,8 +483,8 @@ def test_a_takeover_is_whole_or_not_at_all(world: World) -> None:
 def test_halt_lets_only_giving_back_through(world: World) -> None:
     take(world, ALICE, "a", ttl=60)
     take(world, BOB, "b")
-    world.must("halt", Halt(BOB, "deploy"))
-    assert world.must("halt", Halt(ALICE)).events == []
+    world.must("halt", Halt(BOB._replace(person=True), "deploy"))
+    assert world.must("halt", Halt(ALICE._replace(person=True))).events == []
     world.host.advance(1000)
     for kind, command in (
         ("claim", Take(CAROL, paths("c"))), ("start", Start(CAROL)), ("expire", Sweep(BOB)), ("claim", Take(CAROL, paths("a"))),

@@ -180,8 +180,8 @@ def test_the_ledger_is_as_described(git_repo: GitRepo) -> None:
     world.take("src/b.py")
     world.fall_silent("alice")
     world.take("src/b.py", agent="bob")
-    world.coord("kill", "bob", agent="carol")
-    world.coord("halt", "-m", "x", agent="carol")
+    world.person("kill", "bob")
+    world.person("halt", "-m", "x")
     for message in world.git("log", "--format=%B%x00", "gitcoord", "--").split("\0"):
         if not message.strip():
             continue
@@ -302,7 +302,7 @@ def test_renew_release_disown_and_what_was_lost(git_repo: GitRepo) -> None:
     taken = world.at_terminal("takeover", "src", "--token", str(token), "--force", "--reason", "x", "--json")
     assert holds(taken, "taken")["taken_from"]["token"] == token
     assert holds(world.claim("x", "--json"), "grant")["lost"][0]["token"] == token
-    holds(world.coord("halt", "--json"), "halted")
+    holds(by_person(world, "halt"), "halted")
     assert holds(world.claim("check", "src", "--json"), "verdicts")["refused"] == "halted"
     refused(world.claim("y", "--json"), "halted")
     refused(world.coord("unhalt", "--json"), "person")
@@ -325,6 +325,12 @@ def test_init(git_repo: GitRepo) -> None:
     refused(world.claim("x", "--json"), "could-not-judge", 4)
 
 
+def by_person(world: World, *words: str) -> Done:
+    """The answer alone, without the hints that a terminal shows in the same stream."""
+    done = world.person(*words, "--json")
+    return done._replace(out=done.out.splitlines(keepends=True)[0])
+
+
 def test_sessions(git_repo: GitRepo) -> None:
     world = World(Path(git_repo.workspace)).init()
     assert holds(world.coord("start", "--json"), "started")["opened"] is True
@@ -332,9 +338,9 @@ def test_sessions(git_repo: GitRepo) -> None:
     assert holds(world.coord("stop", "--json"), "stopped")["released"] == ["src"]
     assert holds(world.coord("stop", "--json"), "stopped")["stopped"] is False
     world.take("src")
-    assert holds(world.coord("kill", "alice", "--json", agent="bob"), "killed")["freed"][0]["path"] == "src"
+    assert holds(by_person(world, "kill", "alice"), "killed")["freed"][0]["path"] == "src"
     refused(world.claim("src", "--json"), "killed")
-    refused(world.coord("kill", "nobody", "--json", agent="bob"), "no-agent")
+    refused(world.person("kill", "nobody", "--json"), "no-agent")
     assert holds(world.person("revive", "alice", "--json"), "revived")["revived"] is True
 
 
@@ -402,5 +408,5 @@ def test_fsck_with_differences(git_repo: GitRepo) -> None:
     assert holds(world.coord("fsck", "--json"), "fsck")["differences"]
     assert holds(world.coord("log", "--json"), "log")["events"][0]["kind"] == "?"
     assert holds(world.coord("fsck", "--repair", "--json"), "fsck")["repaired"]
-    world.coord("halt", "-m", "x")
+    world.person("halt", "-m", "x")
     assert holds(world.coord("status", "--json"), "status")["halted"]["reason"] == "x"

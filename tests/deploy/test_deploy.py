@@ -383,20 +383,20 @@ def test_a_claim_that_was_lost_meanwhile(shared: Shared) -> None:
 
 def test_the_killed_deploy_no_more(shared: Shared) -> None:
     with deploying(shared) as process:
-        assert shared.world.coord("kill", "alice", agent="bob").code == 0
+        assert shared.world.person("kill", "alice").code == 0
         done = end(process)
     assert done.code == 128 + signal.SIGTERM and "not on record" in done.err
     assert shared.world.claims() == [] and deploys(shared)["production"]["last"] is None
 
 
 def test_halted(shared: Shared) -> None:
-    shared.world.coord("halt")
+    shared.world.person("halt")
     assert shared.world.coord("deploy", "production", "--json", "--", "true").json["error"] == "halted"
 
 
 def test_what_runs_is_recorded_while_halted(shared: Shared) -> None:
     with deploying(shared) as process:
-        shared.world.coord("halt", agent="bob")
+        shared.world.person("halt")
         (shared.place / "go").touch()
         assert end(process).code == 0
     assert last(shared) == ("ok", 0, 0) and shared.world.claims() == []

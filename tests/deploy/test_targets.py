@@ -199,10 +199,10 @@ def test_a_late_record_does_not_replace_a_newer_success(world: World) -> None:
 
 def test_halted_and_killed(world: World) -> None:
     token = claim(world, ALICE)
-    world.must("halt", Halt(BOB))
+    world.must("halt", Halt(BOB._replace(person=True)))
     world.must("deploy", made(ALICE, token))
     assert record(world).last.agent == "alice"
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("kill", Kill(BOB._replace(person=True), "alice"))
     assert world.refused("deploy", made(ALICE, token)).code == "killed"
     assert world.refused("deploy", made(Actor("stranger"), 1)).code == "not-held"
 

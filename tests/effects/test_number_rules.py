@@ -73,9 +73,9 @@ def test_who_may_not() -> None:
     world.must("start", Start(ALICE._replace(instance="one")))
     assert world.refused("number", Number(ALICE._replace(instance="two"), "m")).code == "instance"
     assert world.refused("number", Number(ALICE._replace(session=9), "m")).code == "session-over"
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("kill", Kill(BOB._replace(person=True), "alice"))
     assert world.refused("number", Number(ALICE, "m")).code == "killed"
-    world.must("halt", Halt(BOB, "x"))
+    world.must("halt", Halt(BOB._replace(person=True), "x"))
     assert world.refused("number", Number(BOB, "m")).code == "halted"
 
 

@@ -85,7 +85,7 @@ def test_elsewhere_heartbeats_and_sessions_tell() -> None:
         elif end == "stop":
             world.must("stop", Stop(ALICE))
         else:
-            world.must("kill", Kill(BOB, "alice"))
+            world.must("kill", Kill(BOB._replace(person=True), "alice"))
         assert world.refused("once", Once(BOB, "k")).code == UNKNOWN, end
 
 
@@ -93,7 +93,7 @@ def test_the_end_is_recorded_whatever_became_of_the_session() -> None:
     world = World()
     token = begin(world)
     world.must("stop", Stop(ALICE))
-    world.must("halt", Halt(BOB, "x"))
+    world.must("halt", Halt(BOB._replace(person=True), "x"))
     world.must("done", Done(ALICE, "k", token, 0))
     assert world.must("once", Once(BOB, "k")).result["code"] == 0, "a known outcome is told, also while halted"
     assert world.refused("once", Once(BOB, "other")).code == "halted"
@@ -119,7 +119,7 @@ def test_what_could_not_be_started_did_not_happen() -> None:
 def test_the_killed_leave_no_outcome() -> None:
     world = World()
     token = begin(world)
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("kill", Kill(BOB._replace(person=True), "alice"))
     assert world.refused("done", Done(ALICE, "k", token, 0)).code == "killed"
 
 

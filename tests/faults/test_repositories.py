@@ -182,7 +182,7 @@ def test_the_whole_story(make: Callable[[Path], World], packed: bool, tmp_path: 
     assert "refs/claims/path/src/app.py/@alice" not in world.refs()
     assert world.claim(path, agent="bob").code == 0
     tidy()
-    assert world.coord("kill", "bob", agent="carol").code == 0
+    assert world.person("kill", "bob").code == 0
     assert world.claim(path, agent="bob").code == 1
     assert world.claim(path, agent="carol").code == 0
     tidy()

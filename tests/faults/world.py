@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from gitcoord.git.redo_log import records
 from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
+from tests.cli.support import World as Repository
 from tests.support import CLAIM, COORD, PYTHON, ROOT, run_command
 
 GIT = shutil.which("git") or "git"
@@ -73,6 +74,10 @@ class World:
 
     def coord(self, *words: str, agent: str = "alice") -> Done:
         return self.run([*COORD, *words], agent)
+
+    def person(self, *words: str) -> Done:
+        """`git coord` by the person at a terminal: both streams in one."""
+        return Done(*Repository(self.cwd, made=True).at_terminal(*words, argv=COORD, env=self.environ))
 
     def git(self, *words: str, data: bytes = b"", ok: bool = True) -> str:
         done = subprocess.run([GIT, *words], cwd=self.cwd, env=self.env(), input=data, capture_output=True, check=False)

@@ -46,7 +46,7 @@ def test_a_server_agrees_and_the_killed_have_no_say() -> None:
     events = made(world, "ack", Ack(ALICE, oid(1)))
     assert not isinstance(judged(world, events), Refusal)
     world.must("start", Start(ALICE))
-    world.must("kill", Kill(Actor("bob"), "alice"))
+    world.must("kill", Kill(Actor("bob", person=True), "alice"))
     assert world.refused("ack", Ack(ALICE, oid(1))).code == "killed"
     assert judged(world, [events[0]._replace(seq=world.state.seq + 1)]).code == "killed"
     with pytest.raises(UsageError):

@@ -260,11 +260,11 @@ def test_the_sync_branch_is_not_deleted(project: Project) -> None:
 
 def test_the_killed_and_the_halted(project: Project) -> None:
     project.claim("shared/a", agent="alice")
-    project.coord("halt", "--reason", "stop", agent="boss")
+    project.as_person("halt", "--reason", "stop")
     done = project.try_commit({"shared/a": "new\n"}, "alice")
     assert refused(done, "halted") and "stop" in done.err
     project.as_person("unhalt")
-    project.coord("kill", "alice", agent="boss")
+    project.as_person("kill", "alice")
     assert refused(project.try_commit({}, "alice"), "killed")
 
 

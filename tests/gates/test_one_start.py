@@ -34,6 +34,7 @@ class Place(World):
             pretend(self.bin, CHAIN)
         self.env = {"PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}"}
         files = {"src/a": "a\n", "src/b": "b\n", "free": "x\n", ".gitattributes": "src/** gitcoord-claim\n"}
+        files[".gitcoord/config"] = '[role "overseer"]\n\toverseer = true\n[agent "boss"]\n\trole = overseer\n'
         for name, text in files.items():
             self.write(name, text)
         self.git("add", "-A")
@@ -282,7 +283,7 @@ def test_a_hook_that_changes_nothing_after_ours(place: Place) -> None:
 
 def test_a_message_that_names_another_agent(place: Place) -> None:
     place.sh("claim", "src/b", agent="bob")
-    place.sh("coord", "kill", "bob", agent="boss")
+    place.person("kill", "bob")
     place.between('echo "work\n\nAgent: bob" >"$1"')
     place.assert_judged_again("killed")
 

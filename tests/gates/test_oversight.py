@@ -1,4 +1,4 @@
-"""Whoever is watched over does not lift a kill or a halt, and does not take the gates away: that is for people."""
+"""An agent does not kill, halt, lift a kill or a halt, or take the gates away: that is for people."""
 
 from __future__ import annotations
 
@@ -31,8 +31,35 @@ def project(tmp_path: Path) -> Project:
 def stopped(project: Project) -> Project:
     project.claim("free/x", agent="bob")
     for words in (["kill", "bob"], ["halt"]):
-        assert project.coord(*words, agent="alice").code == 0, "anybody may stop"
+        assert project.as_person(*words).code == 0
     return project
+
+
+@pytest.mark.parametrize("agent", ["alice", "stranger"])
+def test_an_agent_stops_nobody(tmp_path: Path, agent: str) -> None:
+    project = Project(tmp_path, SHARED, CONFIG)
+    assert project.as_person("start").code == 0
+    project.claim("free/x", agent="bob")
+    before = project.git("rev-parse", "gitcoord")
+    for words in (["kill", "bob"], ["kill", PERSON], ["halt"]):
+        done = project.coord(*words, agent=agent)
+        assert done.code == 1 and "only a person" in done.err, done
+    assert project.git("rev-parse", "gitcoord") == before
+    assert project.as_person("kill", "bob").code == 0, "its role may"
+    assert project.as_person("halt").code == 0
+
+
+def test_a_person_who_was_killed_revives_itself(tmp_path: Path) -> None:
+    project = Project(tmp_path, SHARED, CONFIG)
+    assert project.as_person("start").code == 0
+    assert project.coord("kill", PERSON, agent="boss").code == 0
+    assert project.as_person("halt").code == 0
+    for verb, hint in (("start", "git coord unhalt"), ("unhalt", f"git coord revive {PERSON}")):
+        refused = project.as_person(verb)
+        assert refused.code == 1 and hint in refused.out, refused
+    for words in (["revive", PERSON], ["unhalt"], ["start"]):
+        done = project.as_person(*words)
+        assert done.code == 0, done
 
 
 def lifted(project: Project, agent: str) -> list[int]:

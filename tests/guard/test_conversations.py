@@ -105,9 +105,9 @@ def test_a_start_tells_what_start_tells(project: Project, tool: str) -> None:
 
 
 def test_a_start_that_fails_stops_nothing(project: Project) -> None:
-    project.world.coord("halt", "--reason", "lunch", agent="bob")
+    project.world.person("halt", "--reason", "lunch")
     said = project.send(project.speaker().start())
-    assert said.code == 0 and "gitcoord: everything was halted by bob: lunch" in context(said)
+    assert said.code == 0 and "gitcoord: everything was halted by ada_at_example.com: lunch" in context(said)
 
 
 # --- ends ---------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_nobody_who_was_killed_goes_on_in_its_subagents(project: Project, tool: 
     project.send(project.speaker(tool=tool).start())
     child = project.speaker(tool=tool, subagent="ag-1")
     assert project.write(child, "shared/a") == "allow" and project.held() == {"shared/a": f"{tool}-c1.ag1"}
-    project.world.coord("kill", f"{tool}-c1", "--reason", "astray", agent="bob")
+    project.world.person("kill", f"{tool}-c1", "--reason", "astray")
     for path in ("shared/a", "shared/b", "free/x"):
         assert f"'{tool}-c1' was killed" in project.denial(child, path)
 

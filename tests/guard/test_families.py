@@ -79,7 +79,7 @@ def test_below_a_given_name(project: Project, given: str, holder: str) -> None:
 
 def test_whoever_is_killed_goes_on_at_no_depth(project: Project) -> None:
     project.world.claim("free/x", agent="carol")
-    project.world.coord("kill", "carol", "--reason", "astray", agent="bob")
+    project.world.person("kill", "carol", "--reason", "astray")
     said = project.send(project.speaker(subagent="ag-1").write("shared/a"), {"GITCOORD_AGENT": "carol.x"})
     assert "'carol' was killed" in reason("claude", said)
 

@@ -162,10 +162,10 @@ def test_settings_that_could_call_the_guard(project: Project, name: str) -> None
 def test_halted_and_killed(project: Project) -> None:
     who = project.speaker()
     project.write(who, "shared/a")
-    project.world.coord("kill", "claude-c1", "--reason", "it ran wild", agent="bob")
+    project.world.person("kill", "claude-c1", "--reason", "it ran wild")
     assert "was killed" in project.denial(who, "free/x")
-    project.world.coord("halt", "--reason", "stop it all", agent="bob")
-    assert "halted by bob" in project.denial(project.speaker("c2"), "free/x")
+    project.world.person("halt", "--reason", "stop it all")
+    assert "halted by ada_at_example.com" in project.denial(project.speaker("c2"), "free/x")
 
 
 def test_tiers_and_stages(tmp_path: Path) -> None:

@@ -218,10 +218,10 @@ def test_a_session_that_ends_leaves_what_it_handed_over(world: World) -> None:
 
 def test_halted_and_killed(world: World) -> None:
     id = offered(world)
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("kill", Kill(BOB._replace(person=True), "alice"))
     assert world.refused("handoff", New(ALICE, SAID)).code == "killed"
     accepted(world, id)  # what a killed agent handed over before is still worth having
-    world.must("halt", Halt(BOB, "fire"))
+    world.must("halt", Halt(BOB._replace(person=True), "fire"))
     for kind, command in (
         ("handoff", New(BOB, SAID)),
         ("accept", Accept(CAROL, id)),

@@ -108,7 +108,7 @@ def test_silence_gives_it_to_nobody_else(world: Queue) -> None:
 
 def test_a_killed_owners_task_can_be_accepted(world: Queue) -> None:
     id = offered(world)
-    world.must("kill", Kill(worker("bob"), "alice"))
+    world.must("kill", Kill(worker("bob")._replace(person=True)._replace(person=True), "alice"))
     accepted(world, id)
     assert world.task(the_task(world)).owner == "bob"
 

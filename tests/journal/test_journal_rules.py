@@ -44,9 +44,9 @@ def test_who_may_not() -> None:
     world = World()
     world.must("claim", Take(Actor("alice", "one"), paths("a")))
     assert world.refused("journal", Write(Actor("alice", "two"), "x")).code == "instance"
-    world.must("kill", Kill(Actor("bob"), "alice"))
+    world.must("kill", Kill(Actor("bob", person=True), "alice"))
     assert world.refused("journal", Write(ALICE, "x")).code == "killed"
-    world.must("halt", Halt(Actor("bob"), ""))
+    world.must("halt", Halt(Actor("bob", person=True), ""))
     assert world.refused("journal", Write(Actor("carol"), "x")).code == "halted"
 
 

@@ -88,7 +88,7 @@ def test_kills_deploys_requests_and_what_is_no_path() -> None:
     world.must("request", Request(ALICE, (row,)))
     world.must("deploy", Deploy(ALICE, "production", WORK, "ok", 0, 0, token))
     world.must("number", Number(ALICE, "a"))
-    world.must("kill", Kill(BOB, "alice", "astray"))
+    world.must("kill", Kill(BOB._replace(person=True), "alice", "astray"))
     assert told(world, "a") == [
         "alice claimed it", "alice asked a person to approve it as cccccccccccc (guard)",
         "bob killed alice: it was freed: astray",

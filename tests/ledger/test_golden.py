@@ -124,7 +124,7 @@ def _sessions(world: World, do: Do) -> None:
     do("start", Start(ALICE))
     again = (Grant("path", "new", 1, "write", 60, 0, "", "", ONE, 1),)
     do("start", Start(CAROL, fresh=True, again=again))
-    do("halt", Halt(ALICE, "smoke"))
+    do("halt", Halt(ALICE._replace(person=True), "smoke"))
     do("unhalt", Unhalt(ADA))
     do("claim", Take(ALICE, paths("dirty", "clean")))
     world.dirty = {"dirty"}

@@ -204,9 +204,9 @@ class Ledger(RuleBasedStateMachine):
     def watch_over_them(self, seed: int) -> None:
         chance = Chance(seed)
         who, victim = chance.actor(), chance.choice(AGENTS)
-        lifter = who._replace(person=chance.random() < 0.8)  # an agent's own is refused
+        overseer = who._replace(person=chance.random() < 0.8)  # an agent's own is refused
         every: dict[str, Any] = {
-            "kill": Kill(who, victim), "revive": Revive(lifter, victim), "halt": Halt(who), "unhalt": Unhalt(lifter),
+            "kill": Kill(overseer, victim), "revive": Revive(overseer, victim), "halt": Halt(overseer), "unhalt": Unhalt(overseer),
             "expire": Sweep(who), "disown": Disown(who, chance.choice(PLACES), "because"),
         }  # fmt: skip
         kind = chance.choice([*every, "revive", "expire"])

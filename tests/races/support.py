@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import pytest
 
+from tests.cli.support import World
 from tests.races.history import Row, check_history, check_ledger, read_ledger, read_logs
 from tests.support import CLAIM, COORD, HANDOFF, PYTHON, ROOT, STARTS, UNHOOKED, run_command
 
@@ -173,6 +174,10 @@ class Project:
     def assert_clean(self) -> None:
         found = self.coord("fsck", "--json").json
         assert found["clean"], found
+
+    def person(self, *words: str) -> Answer:
+        """`git coord` by the person at a terminal: both streams in one."""
+        return Answer(*World(self.repo, made=True).at_terminal(*words, argv=COORD, env=self.env))
 
 
 class Quick(Project):

@@ -333,7 +333,7 @@ def test_kill_ends_the_process_and_refuses_all_of_it(scene: Scene) -> None:
     scene.gate("never")
     with running(scene.launch("alice", "try take git claim --json a; pause never")) as run:
         assert scene.told("take").code == 0
-        assert scene.project.coord("kill", "alice", "--reason", "test", agent="boss").code == 0
+        assert scene.project.person("kill", "alice", "--reason", "test").code == 0
         assert run.wait(30) == 128 + signal.SIGTERM
     assert scene.agent("alice")["state"] == "killed" and scene.project.holders("a") == []
     for words in (("take", "b"), ("release", "a"), ("release", "--all"), ("renew",), ("check", "b")):
@@ -356,7 +356,7 @@ def test_kill_reaches_children_and_orphans(scene: Scene) -> None:
     with running(scene.launch("alice", text)) as run:
         wait_until("both are up", lambda: all((scene.place / name).exists() for name in ("orphan", "helper")))
         wait_until("they said who they are", lambda: bool(_pid(scene, "orphan") and _pid(scene, "helper")))
-        assert scene.project.coord("kill", "alice", agent="boss").code == 0
+        assert scene.project.person("kill", "alice").code == 0
         run.wait(30)
         for name in ("orphan", "helper"):
             wait_until(f"the {name} ended", lambda name=name: not _lives(_pid(scene, name)))  # type: ignore[misc]
@@ -379,7 +379,7 @@ def test_kill_does_not_stop_at_a_deaf_process(scene: Scene) -> None:
     scene.gate("never")
     with running(scene.launch("alice", "trap '' TERM; try take git claim --json a; pause never")) as run:
         assert scene.told("take").code == 0
-        assert scene.project.coord("kill", "alice", agent="boss").code == 0
+        assert scene.project.person("kill", "alice").code == 0
         assert run.wait(30) == 128 + signal.SIGKILL
 
 

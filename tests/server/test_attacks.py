@@ -21,6 +21,7 @@ ACCOUNTS = """
     agent = bob.*
 [account "ada"]
     agent = ada
+    agent = ada_at_example.com
     person = true
 [account "ci"]
     agent = *
@@ -259,16 +260,26 @@ def test_heartbeats_that_are_none(site: Site) -> None:
 
 def test_the_killed_do_not_beat(site: Site) -> None:
     old = site.private()["refs/gitcoord/sessions/alice"]
-    assert site.world.coord("kill", "alice", agent="bob").code == 0
+    assert site.world.person("kill", "alice").code == 0
     before = site.refs()
-    unchanged(site, site.push("--atomic", "origin", LEDGER, f":{A}", account="bob"), before, "must also replace")
-    assert site.sync("bob").code == 0
+    unchanged(site, site.push("--atomic", "origin", LEDGER, f":{A}", account="ada"), before, "must also replace")
+    assert site.sync("ada").code == 0
     before = site.refs()
     done = site.push("--force", "origin", f"{old}:refs/gitcoord/sessions/alice", account="alice")
     unchanged(site, done, before, "was killed")
     site.claim("release", "free", agent="bob")
     site.commit({"free/x": "2\n"}, "alice")
     unchanged(site, site.push("origin", "main", account="alice"), before, "[killed]")
+
+
+def test_an_agents_account_kills_and_halts_nobody(site: Site) -> None:
+    """Its client may say that a person acts; the account tells that none does."""
+    before = site.refs()
+    body = {"target": "alice", "session": 1, "reason": "", "freed": [["path", "shared/a"]]}
+    tomb = {"agent": "alice", "session": 1, "slot": 1, "killed": 4}
+    forge(site, ("kill", "bob", body, {}), beats=(tomb,))
+    unchanged(site, site.sync("bob"), before, "only a person")
+    assert site.world.coord("fsck").code == 0, "a ledger in which an agent killed another stays valid"
 
 
 def test_an_expiry_that_leaves_the_heartbeat(site: Site) -> None:

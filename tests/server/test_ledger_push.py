@@ -34,8 +34,8 @@ def test_a_day_of_work_lands(site: Site) -> None:
     assert site.push("origin", "HEAD:refs/heads/work").code == 0
     assert site.sync().code == 0
     for words in (["start"], ["halt", "--reason", "x"], ["unhalt"], ["kill", "bob"], ["revive", "bob"], ["stop"]):
-        lifts = words[0] in ("unhalt", "revive")
-        done = site.world.person(*words) if lifts else site.world.coord(*words, agent="carol")
+        own = words[0] in ("start", "stop")
+        done = site.world.coord(*words, agent="carol") if own else site.world.person(*words)
         assert done.code == 0, done
         assert site.sync().code == 0, words
     assert site.private() == site.local()

@@ -202,16 +202,17 @@ def test_only_a_person_takes_over(world: World) -> None:
 
 
 def test_a_kill_frees_all_and_leaves_a_tombstone(world: World) -> None:
-    (event,) = made(world, "kill", Kill(Actor("bob"), "alice"))
-    state, beats = judged(world, [event])
+    (event,) = made(world, "kill", Kill(Actor("bob", person=True), "alice"))
+    assert judged(world, [event]).code == "person"
+    state, beats = judged(world, [event], person=True)
     assert [beat.killed for beat in beats] == [event.seq] and not state.below("claims/path/a")
     forged = event._replace(body={**event.body, "freed": []})
-    assert judged(world, [forged]).code == "differs"
+    assert judged(world, [forged], person=True).code == "differs"
 
 
 def test_the_killed_get_nothing(world: World) -> None:
     events = made(world, "claim", Take(Actor("alice"), paths("z")))
-    world.must("kill", Kill(Actor("bob"), "alice"))
+    world.must("kill", Kill(Actor("bob", person=True), "alice"))
     later = [event._replace(seq=world.state.seq + 1) for event in events]
     assert judged(world, later).code == "killed"
 

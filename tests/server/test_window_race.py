@@ -87,7 +87,7 @@ class Race:
         site, holder, heir = self.site, AGENTS[number % 2], AGENTS[(number + 1) % 2]
         message = f"round {number}\n\nAgent: {holder}\n"
         commit = git(site.top, "commit-tree", "-p", self.main(), tree, data=message.encode()).decode().strip()
-        transact(self.ctx, decide_kill, Kill(BOB, holder))
+        transact(self.ctx, decide_kill, Kill(BOB._replace(person=True), holder))
         if number:
             transact(self.ctx, decide_revive, Revive(BOB, heir))
         self.take(heir)

@@ -414,7 +414,7 @@ def test_a_circle_of_parents_ends(world: World) -> None:
 def test_a_kill_is_for_good(world: World) -> None:
     take(world, ALICE, "a")
     take(world, Actor("child", parent="alice"), "c")
-    decision = world.must("kill", Kill(BOB, "alice", "loops"))
+    decision = world.must("kill", Kill(ADA, "alice", "loops"))
     assert decision.beats[0].killed == decision.events[0].seq
     assert (
         world.held() == {("c", "child", "write")}
@@ -426,21 +426,21 @@ def test_a_kill_is_for_good(world: World) -> None:
         ("unhalt", Unhalt(ALICE)),
     ):  # fmt: skip
         assert world.refused(kind, command).code == "killed"
-    assert world.must("kill", Kill(BOB, "alice")).events == []
-    assert world.refused("kill", Kill(BOB, "nobody")).code == "no-agent"
+    assert world.must("kill", Kill(ADA, "alice")).events == []
+    assert world.refused("kill", Kill(ADA, "nobody")).code == "no-agent"
 
 
 def test_killed_agents_cannot_revive_each_other(world: World) -> None:
     for who in (ALICE, BOB, CAROL):
         world.must("start", Start(who))
-    world.must("kill", Kill(BOB, "alice"))
-    world.must("kill", Kill(BOB, "carol"))
+    world.must("kill", Kill(ADA, "alice"))
+    world.must("kill", Kill(ADA, "carol"))
     assert world.refused("revive", Revive(ALICE, "carol")).code == "killed"
 
 
 def test_revive_lets_the_name_open_a_new_session(world: World) -> None:
     take(world, ALICE, "a")
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("kill", Kill(ADA, "alice"))
     assert world.refused("revive", Revive(ALICE, "alice")).code == "killed"
     assert world.refused("revive", Revive(BOB, "alice")).code == "person"
     world.must("revive", Revive(ADA, "alice"))
@@ -453,8 +453,8 @@ def test_revive_lets_the_name_open_a_new_session(world: World) -> None:
 
 def test_a_kill_works_while_halted(world: World) -> None:
     take(world, ALICE, "a")
-    world.must("halt", Halt(BOB))
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("halt", Halt(ADA))
+    world.must("kill", Kill(ADA, "alice"))
     assert world.refused("revive", Revive(BOB, "alice")).code == "halted"
 
 
@@ -471,5 +471,58 @@ def test_an_ended_agent_may_be_killed(world: World) -> None:
     take(world, ALICE, "a")
     world.dirty = {"a"}
     world.must("stop", Stop(ALICE, keep=True))
-    world.must("kill", Kill(BOB, "alice"))
+    world.must("kill", Kill(ADA, "alice"))
     assert world.held() == set() and state_of(world, "alice") == ("killed", 1)
+
+
+# --- people are above agents
+
+
+def test_an_agent_stops_nobody_that_it_did_not_launch(world: World) -> None:
+    for who in (ALICE, BOB, Actor("alice.smith"), ADA):
+        world.must("start", Start(who))
+    for target in ("bob", "alice.smith", "ada", "alice"):
+        refusal = world.refused("kill", Kill(ALICE._replace(person=True), target))
+        assert refusal.code == "person" and refusal.hints, target
+    assert world.refused("halt", Halt(ALICE._replace(person=True))).code == "person"
+
+
+def test_an_agent_ends_its_own_subagents_and_workers(world: World) -> None:
+    world.must("start", Start(ALICE))
+    for name, parent in (("alice.sub", "alice"), ("worker", "alice"), ("grandchild", "worker"), ("cousin", "bob")):
+        take(world, Actor(name, parent=parent), name)
+    assert world.refused("kill", Kill(Actor("worker", parent="alice"), "alice")).code == "person"
+    for name in ("grandchild", "alice.sub", "worker"):
+        world.must("kill", Kill(ALICE._replace(person=True), name))
+    assert world.held() == {("cousin", "cousin", "write")}
+    assert world.refused("kill", Kill(ALICE._replace(person=True), "cousin")).code == "person"
+
+
+def test_a_circle_of_parents_gives_no_right_over_others(world: World) -> None:
+    take(world, Actor("carol", parent="bob"), "a")
+    take(world, Actor("bob", parent="carol"), "b")
+    assert world.refused("kill", Kill(ALICE._replace(person=True), "bob")).code == "person"
+
+
+def test_anybody_records_the_kill_whose_tombstone_is_there(world: World) -> None:
+    take(world, ALICE, "a")
+    tomb = Heartbeat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), 1, killed=9)
+    world.commit(Decision([], [tomb], {}))
+    world.must("kill", Kill(BOB._replace(person=True), "alice"))
+    assert state_of(world, "alice") == ("killed", 1)
+
+
+def test_a_person_who_was_killed_acts_again(world: World) -> None:
+    """Also while halted: it lifts the halt afterwards."""
+    grace = Actor("grace", person=True)
+    for who in (ADA, grace):
+        world.must("start", Start(who))
+    world.must("kill", Kill(grace, "ada"))
+    world.must("halt", Halt(grace))
+    world.must("kill", Kill(grace, "grace"))
+    for kind, command in (("unhalt", Unhalt(ADA)), ("revive", Revive(ADA, "grace"))):
+        assert world.refused(kind, command).code in ("killed", "halted")
+    assert world.refused("revive", Revive(Actor("ada"), "ada")).code == "halted", "an agent under that name"
+    world.must("revive", Revive(ADA, "ada"))
+    world.must("unhalt", Unhalt(ADA))
+    world.must("revive", Revive(ADA, "grace"))

@@ -131,9 +131,9 @@ def test_who_may_not_start(world: World) -> None:
     env = {"GITCOORD_INSTANCE": "one"}
     assert world.coord("start", env=env).code == 0
     refused(world.coord("start", "--json", env={"GITCOORD_INSTANCE": "two"}), "instance")
-    world.coord("kill", "alice", agent="bob")
+    world.person("kill", "alice")
     refused(world.coord("start", "--json"), "killed")
-    world.coord("halt", agent="bob")
+    world.person("halt")
     refused(world.coord("start", "--json", agent="carol"), "halted")
 
 

@@ -463,10 +463,10 @@ def test_shared_and_unclaimed(world: World) -> None:
 def test_killed_and_halted(world: World) -> None:
     world.take("src")
     world.write("one", "mine\n")
-    world.coord("halt", agent="bob")
+    world.person("halt")
     refused(world.coord("commit", "-m", "x", "--json", "one"), "halted")
     world.person("unhalt")
-    world.coord("kill", "alice", agent="bob")
+    world.person("kill", "alice")
     refused(world.coord("commit", "-m", "x", "--json", "one"), "killed")
     done(world, "one", agent="bob")
 

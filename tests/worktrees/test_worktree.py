@@ -202,11 +202,11 @@ def test_wrong_words_change_nothing(world: World, words: tuple[str, ...]) -> Non
 
 def test_killed_and_halted(world: World) -> None:
     world.take("src", agent="bob")
-    world.coord("kill", "bob")
+    world.person("kill", "bob")
     before = world.refs()
     refused(add(world, "fix", "--agent", "bob", "--json"), "killed")
     assert world.refs() == before
-    world.coord("halt")
+    world.person("halt")
     refused(add(world, "fix", "--json"), "halted")
 
 

@@ -9,6 +9,7 @@ from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
+from gitcoord.policy.roles import may_not_stop
 from gitcoord.sessions.admission import Halted, halt_record
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -28,6 +29,9 @@ def decide(state: State, command: Halt, world: World) -> Decision | Refusal:
         return refusal
     if halt_record(state) is not None:
         return Decision([], [], {"halted": True, "changed": False})
+    refusal = may_not_stop(state, command.actor, world, "halt everything")
+    if refusal is not None:
+        return refusal
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("halt", {"reason": command.reason})
     return Decision(chain.events, [], {"halted": True, "changed": True})

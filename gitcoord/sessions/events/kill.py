@@ -7,9 +7,10 @@ from gitcoord.base.errors import Refusal
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, paths_in, recall_from_body
-from gitcoord.ledger.sessions import KILLED, Actor, Heartbeat, agent_file, agent_record, dead
+from gitcoord.ledger.sessions import KILLED, Actor, Agent, Heartbeat, agent_file, agent_record, dead, is_torn_kill
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
+from gitcoord.policy.roles import may_not_stop
 from gitcoord.sessions.admission import end_children
 from gitcoord.sessions.events.stop import free, refs
 from gitcoord.startup.namedtuple import NamedTuple
@@ -26,7 +27,7 @@ class Kill(NamedTuple):
 
 
 def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
-    """Any agent that was not killed may kill, also while halted."""
+    """A person may kill anybody, an agent those that it launched; also while halted."""
     refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -35,6 +36,13 @@ def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
     if record.state == KILLED:
         return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
+    # A tombstone is half of a kill that was allowed: anybody may record the other half.
+    if not is_torn_kill(record, world.heartbeat(command.target)) and not is_below(state, record, command.actor.agent):
+        refusal = may_not_stop(
+            state, command.actor, world, f"kill '{command.target}', which '{command.actor.agent}' did not launch"
+        )
+        if refusal is not None:
+            return refusal
     claims = all_claims(state, command.target)
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     freed = [[c.space, c.path] for c in claims]
@@ -44,6 +52,20 @@ def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
     tomb = Heartbeat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)
+
+
+def is_below(state: State, record: Agent, agent: str) -> bool:
+    """Whether this session was launched from inside the agent's, directly or by others between. A name alone proves nothing."""
+    seen = {record.agent}
+    while record.parent and record.parent not in seen:
+        if record.parent == agent:
+            return True
+        above = agent_record(state, record.parent)
+        if above is None:
+            return False
+        record = above
+        seen.add(record.agent)
+    return False
 
 
 def subject(event: Event) -> str:

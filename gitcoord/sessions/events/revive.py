@@ -24,7 +24,9 @@ class Revive(NamedTuple):
 
 
 def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
-    refusal = halted(state) or dead(state, world, command.actor.agent)
+    """A person who was killed may always act again: it revives itself, also while halted, so that it can lift the halt."""
+    oneself = command.actor.person and command.target == command.actor.agent
+    refusal = None if oneself else halted(state) or dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, command.target)
@@ -32,7 +34,7 @@ def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
     if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
-    refusal = not_an_overseer(state, command.actor, world, "revive the killed")
+    refusal = None if oneself else not_an_overseer(state, command.actor, world, "revive the killed")
     if refusal is not None:
         return refusal
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)

@@ -97,7 +97,7 @@ def test_nobody_is_told_that_it_still_holds_what_it_lost(fleet: Fleet, machines:
     one, two = machines
     token = one.claim("--json", "a", agent="alice").json["token"]
     assert two.claim("list").code == 0
-    assert two.coord("kill", "alice", agent="carol").code == 0
+    assert two.person("kill", "alice").code == 0
     assert two.claim("a", agent="bob").code == 0
     assert (
         f"#{token}"
