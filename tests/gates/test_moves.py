@@ -256,7 +256,7 @@ def test_a_look_at_the_ledger_may_be_given(clone: Clone) -> None:
 
 def test_the_last_commit_of_the_killed_is_named(clone: Clone) -> None:
     start(clone.ctx, Actor("ann"))
-    kill(clone.ctx, Actor("eve"), "ann", "")
+    kill(clone.ctx, Actor("eve", person=True), "ann", "")
     clone.commit("x1", {"x": "x\n"}, "m1")
     clone.commit("x2", {"x": "y\n"}, "x1")
     (verdict,) = clone.moves("x2").verdicts

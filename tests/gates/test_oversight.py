@@ -45,15 +45,15 @@ def test_an_agent_stops_nobody(tmp_path: Path, agent: str) -> None:
         done = project.coord(*words, agent=agent)
         assert done.code == 1 and "only a person" in done.err, done
     assert project.git("rev-parse", "gitcoord") == before
-    assert project.as_person("kill", "bob").code == 0, "its role may"
-    assert project.as_person("halt").code == 0
+    assert project.coord("kill", "bob", agent="boss").code == 0, "its role may"
+    assert project.coord("halt", agent="boss").code == 0
 
 
 def test_a_person_who_was_killed_revives_itself(tmp_path: Path) -> None:
     project = Project(tmp_path, SHARED, CONFIG)
     assert project.as_person("start").code == 0
     assert project.coord("kill", PERSON, agent="boss").code == 0
-    assert project.as_person("halt").code == 0
+    assert project.coord("halt", agent="boss").code == 0
     for verb, hint in (("start", "git coord unhalt"), ("unhalt", f"git coord revive {PERSON}")):
         refused = project.as_person(verb)
         assert refused.code == 1 and hint in refused.out, refused

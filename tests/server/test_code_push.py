@@ -153,7 +153,7 @@ def test_a_path_that_another_relies_on_is_held(site: Site, mode: str) -> None:
 
 
 def test_halted_and_killed(site: Site) -> None:
-    assert site.world.person("halt").code == 0, "its role may"
+    assert site.world.coord("halt", agent="bob").code == 0, "its role may"
     assert site.sync("ci").code == 0
     before = site.refs()
     site.commit({"free/x": "2\n"}, "alice")
