@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, guard, handing, library, oneshot, remote, report, server, size, tasks, watch
+from tests.bench import crowd, gates, guard, handing, oneshot, remote, report, server, size, tasks, watch
 from tests.bench.build import Views
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
@@ -22,7 +22,6 @@ class Scale(NamedTuple):
     claims: int = 10_000
     shown: Views = Views(5_000, 200, 2_000, 50_000)
     events: int = 100_000
-    chunk: int = 10
     commits: int = 2000
     fleet: remote.Plan = remote.Plan()
     queue: tasks.Plan = tasks.Plan()
@@ -37,7 +36,6 @@ QUICK = Scale(
     claims=120,
     shown=Views(200, 20, 40, 400),
     events=160,
-    chunk=2,
     commits=20,
     fleet=remote.Plan(2, 2, 1.0, 1, 1.0),
     queue=tasks.Plan(3, 12, 1),
@@ -71,11 +69,7 @@ BENCHES: dict[str, Bench] = {
     "handing": lambda place, cache, scale: handing.handing(place, scale.rounds, scale.handed),
     "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
     "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
-    "start": lambda place, cache, scale: size.start(
-        place, cache, scale.rounds, scale.events // 10, scale.events // 500
-    ),
     "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
-    "library": lambda place, cache, scale: library.pairs(place, scale.rounds, scale.chunk),
 }
 NEED_LFS = ("claim", "list")
 

@@ -120,9 +120,14 @@ def with_events(place: Place, where: Path, events: int) -> None:
     paths = spread_paths(500)
     for path in paths[:10]:
         builder.take("agent0", [path])
+    _go_on(builder, progress, paths[10:], events)
+
+
+def _go_on(builder: Builder, progress: Progress, paths: Sequence[str], events: int) -> None:
+    """Twenty agents take and give back these paths until there are so many events."""
     n = 0
     while builder.events < events:
-        agent, path = f"agent{n % 20}", paths[10 + n % 490]
+        agent, path = f"agent{n % 20}", paths[n % len(paths)]
         builder.take(agent, [path])
         builder.release(agent, [path])
         n += 1
@@ -143,24 +148,6 @@ def with_journal(place: Place, where: Path, entries: int) -> None:
     builder.finish()
 
 
-def with_work(place: Place, where: Path, events: int, claims: int) -> None:
-    """A ledger with so many events and so many live claims, most of them other agents'."""
-    builder, progress = Builder(place, where), Progress(where.name, events)
-    paths = spread_paths(claims + 300)
-    for n, path in enumerate(paths[:claims]):
-        builder.take(f"agent{n % 20}", [path])
-    n = 0
-    while builder.events < events:
-        agent, path = f"agent{n % 20}", paths[claims + n % 300]
-        builder.take(agent, [path])
-        builder.release(agent, [path])
-        n += 1
-        if n % 500 == 0:
-            builder.trim()
-            progress.show(builder.events)
-    builder.finish()
-
-
 def with_views(place: Place, where: Path, size: Views) -> None:
     """Many of everything that is shown: live claims of many agents, tasks, events."""
     builder, progress = Builder(place, where), Progress(where.name, size.events)
@@ -171,16 +158,7 @@ def with_views(place: Place, where: Path, size: Views) -> None:
     builder.trim()
     for n in range(0, size.tasks, 50):
         builder.add_tasks("agent0", [f"task number {m}" for m in range(n, min(n + 50, size.tasks))])
-    n = 0
-    while builder.events < size.events:
-        agent, path = f"agent{n % 20}", paths[size.claims + n % 300]
-        builder.take(agent, [path])
-        builder.release(agent, [path])
-        n += 1
-        if n % 500 == 0:
-            builder.trim()
-            progress.show(builder.events)
-    builder.finish()
+    _go_on(builder, progress, paths[size.claims :], size.events)
 
 
 class Progress:

@@ -19,7 +19,6 @@ from tests.bench.build import (
     with_events,
     with_journal,
     with_views,
-    with_work,
 )
 from tests.bench.measure import Result, Target, compare, interleave
 from tests.bench.place import Place
@@ -126,19 +125,6 @@ def journal(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
     samples = interleave(rounds, {"few": lambda n: append(few), "many": lambda n: append(lots)}, warm=2)
     what = f"git coord journal add with {long:,} entries / with {_SHORT}"
     return [compare("journal", what, samples, "many", "few", Target(1.2), "both after git gc")]
-
-
-def start(place: Place, cache: Path, rounds: int, events: int, claims: int) -> list[Result]:
-    """By an agent that holds ten of the claims, and has a session open."""
-    where = _repository(place, cache, f"start-{events}-{claims}", lambda where: with_work(place, where, events, claims))
-
-    def begin() -> float:
-        os.chdir(where)
-        return place.timed("git", "coord", "start")
-
-    samples = interleave(rounds, {"start": lambda n: begin(), "python": lambda n: place.bare_python()}, warm=2)
-    what = f"git coord start with {events:,} events and {claims} claims / python3 -I -S -c pass"
-    return [compare("start", what, samples, "start", "python", Target(12), "after git gc")]
 
 
 # The first ones print all that there is, and grow with it; the others print little.
