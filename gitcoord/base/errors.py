@@ -74,6 +74,12 @@ def refused(code: str, message: str, *hints: str) -> Refused:
     return Refused(Refusal(code, message, hints=hints))
 
 
+def raise_if(refusal: Refusal | None) -> None:
+    """Raise Refused where there is a refusal."""
+    if refusal is not None:
+        raise Refused(refusal)
+
+
 class Contention(GitcoordError):
     exit_code = 3
     code = "contention"

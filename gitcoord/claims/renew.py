@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claim
 from gitcoord.claims.take import check_ttl, granted
@@ -25,13 +25,11 @@ class Renew(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide_renew(state: State, command: Renew, world: World) -> Decision | Refusal:
+def decide_renew(state: State, command: Renew, world: World) -> Decision:
     """While halted a heartbeat is allowed, a new ttl is not."""
     check_ttl(command.ttl)
     agent = command.actor.agent
     admitted = admit(state, command.actor, world)
-    if isinstance(admitted, Refusal):
-        return admitted
     claims = all_claims(state, agent)
     if command.items:
         owns = [(item, own_claim(state, item, agent)) for item in command.items]
@@ -41,13 +39,11 @@ def decide_renew(state: State, command: Renew, world: World) -> Decision | Refus
         missing = [] if claims else ["anything"]
     if missing or admitted.opens:
         what = printable(", ".join(missing)) or "anything"
-        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
+        raise refused("not-held", f"'{agent}' does not hold {what}", "git claim list --mine")
     ttl = command.ttl or min(claim.ttl for claim in claims)
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl)
     changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
-    refusal = halted(state) if changing else None
-    if refusal is not None:
-        return refusal
+    raise_if(halted(state) if changing else None)
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     for claim in changing:
         chain.add("claim", grant_body(claim, claim.session, command.ttl, capacity_of([claim.item], world)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.model import Item
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
@@ -27,7 +26,7 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     return result
 
 
-def _decide_take(state: State, command: Take, world: World) -> Decision | Refusal:
+def _decide_take(state: State, command: Take, world: World) -> Decision:
     """Decide with the claimant's HEAD as the base of the claim."""
     from gitcoord.claims.take import decide
 
@@ -37,10 +36,7 @@ def _decide_take(state: State, command: Take, world: World) -> Decision | Refusa
 def would_take(ctx: Context, command: Take) -> dict[str, object]:
     """The result that `take` would have now, without changing anything."""
     snapshot = read_snapshot(ctx)
-    answer = _decide_take(snapshot.state, command, ctx.world(snapshot))
-    if isinstance(answer, Refusal):
-        raise Refused(answer)
-    return answer.result
+    return _decide_take(snapshot.state, command, ctx.world(snapshot)).result
 
 
 def release(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import (
     DEFAULT_TTL,
@@ -87,29 +87,24 @@ def _memo(command: Take) -> Record:
     }  # fmt: skip
 
 
-def decide(state: State, command: Take, world: World) -> Decision | Refusal:
+def decide(state: State, command: Take, world: World) -> Decision:
     """Grant all items, or refuse and name every holder. Conflicting claims that have expired are ended."""
     _check(command)
-    refusal = halted(state)
-    if refusal is not None:
-        return refusal
+    raise_if(halted(state))
     agent = command.actor.agent
     admitted = admit(state, command.actor, world)
-    if isinstance(admitted, Refusal):
-        return admitted
     prefetch_around(state, command.items)
     repeated = _repeat(state, command, world) if command.keep else None
     if repeated is not None:
         return repeated
     owns = {item: own_claim(state, item, agent) for item in command.items}
     terms = {item: _terms(own, item, command, world) for item, own in owns.items()}
-    refusal = _access(command, terms, world) or _out_of_role(state, command, world)
-    if refusal is not None:
-        return refusal
+    _require_access(command, terms, world)
+    raise_if(_out_of_role(state, command, world))
     conflicts = [conflicts_of(state, world, item, agent, command.mode, terms[item].units) for item in terms]
     live = {c.key: (c, s) for each in conflicts for c, s in each.live}
     if live:
-        return _held(state, command, list(live.values()))
+        raise Refused(_held(state, command, list(live.values())))
     expired = {c.key: (c, s) for each in conflicts for c, s in each.expired}
     if command.only:
         only = set(command.only)
@@ -133,7 +128,7 @@ def _by_terms(
 
 def _grant(
     chain: Chain, command: Take, world: World, expired: list[Judged], admitted: Admission, bodies: list[Record]
-) -> Decision | Refusal:
+) -> Decision:
     """The claim events with these bodies, and what must come before them; only a heartbeat if there are none."""
     agent, items = command.actor.agent, dict.fromkeys(command.items)
     beats = []
@@ -145,9 +140,7 @@ def _grant(
     open_session(chain, command.actor, world, admitted)
     if bodies:
         # If the session was just opened, kept claims have new tokens.
-        refusal = _give_up_writing(chain, command, world, own_claims(chain.state, items, agent))
-        if refusal is not None:
-            return refusal
+        _give_up_writing(chain, command, world, own_claims(chain.state, items, agent))
         for body in bodies:
             chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None)
     held = own_claims(chain.state, items, agent)
@@ -171,18 +164,13 @@ def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], te
     }
 
 
-def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim]) -> Refusal | None:
+def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim]) -> None:
     """Going from write to a weaker mode releases the work first."""
-    written = [own for own in owns if own.mode == WRITE] if command.mode != WRITE else []
-    if not written:
-        return None
-    from gitcoord.claims.events.release import add_release, refuse_uncommitted, refuse_unpushed
+    written = [own.item for own in owns if own.mode == WRITE] if command.mode != WRITE else []
+    if written:
+        from gitcoord.claims.events.release import release_items
 
-    refusal = refuse_uncommitted(world, written)
-    if refusal is None:
-        add_release(chain, world, written, "")
-        refusal = refuse_unpushed(world, chain.events[-1])
-    return refusal
+        release_items(chain, world, written, dirty=False)
 
 
 def _same(own: Claim | None, terms: _Terms, command: Take, admitted: Admission) -> bool:
@@ -224,14 +212,11 @@ def granted(claims: list[Claim], *, renewed: bool = False) -> dict[str, object]:
     return {"token": max(claim.token for claim in claims), "claims": shown_claims, "renewed": renewed}
 
 
-def _access(command: Take, terms: dict[Item, _Terms], world: World) -> Refusal | None:
+def _require_access(command: Take, terms: dict[Item, _Terms], world: World) -> None:
     for item in command.items:
         if item.space != "resource" and command.units > 1:
             raise UsageError("--units is for resources (@name), not for paths")
-        refusal = access_to(command.actor, item, command.mode, terms[item].units, world)
-        if refusal is not None:
-            return refusal
-    return None
+        raise_if(access_to(command.actor, item, command.mode, terms[item].units, world))
 
 
 def access_to(actor: Actor, item: Item, mode: str, units: int, world: World) -> Refusal | None:
@@ -262,12 +247,12 @@ def _out_of_role(state: State, command: Take, world: World) -> Refusal | None:
     return may_not_claim(state, command.actor, world, paths)
 
 
-def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | None:
+def _repeat(state: State, command: Take, world: World) -> Decision | None:
     """The result of the first request with this nonce; a refusal if the claims are gone since."""
     agent = command.actor.agent
     first = remembered(state, agent, command.nonce, _memo(command))
-    if first is None or isinstance(first, Refusal):
-        return first
+    if first is None:
+        return None
     owns = [(item, own_claim(state, item, agent)) for item in command.items]
     gone = [
         shown(item.name, item.space)
@@ -275,10 +260,10 @@ def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | N
         if own is None or own.mode != command.mode or command.units not in (0, own.units)
     ]
     if gone:
-        return Refusal(
+        raise refused(
             "gone",
             f"granted before under this nonce (token {first.seq}), but gone since: {printable(', '.join(gone))}",
-            hints=("ask again under a new nonce",),
+            "ask again under a new nonce",
         )
     held = [own for _, own in owns if own is not None]
     beat = next_heartbeat(world.heartbeat(agent), agent, held[0].session, world)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, Shape, record_of, values_of
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, UsageError, refused
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.base.texts import prose
 from gitcoord.claims.model import Grant
@@ -217,6 +217,14 @@ def handoff_record(state: State, id: str) -> Handoff | None:
     return None if record is None else Handoff.from_record(record, file)
 
 
+def the_handoff(state: State, id: str) -> Handoff:
+    """The handoff of this id; Refused where there is none."""
+    record = handoff_record(state, id)
+    if record is None:
+        raise refused("no-handoff", f"there is no handoff {id}", "see which there are: git handoff list --all")
+    return record
+
+
 def all_handoffs(state: State) -> list[Handoff]:
     """Every handoff there ever was, oldest first."""
     found = [Handoff.from_record(record, file) for file, record in state.below("handoffs").items()]
@@ -300,7 +308,3 @@ def not_open(record: Handoff) -> Refusal | None:
         return None
     why = f": {printable(record.reason)}" if record.reason else ""
     return Refusal("closed", f"{record.id} was {record.state} by {record.by}{why}", hints=("git handoff list",))
-
-
-def unknown(id: str) -> Refusal:
-    return Refusal("no-handoff", f"there is no handoff {id}", hints=("see which there are: git handoff list --all",))

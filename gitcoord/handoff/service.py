@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import NotInitialised, Refusal, Refused
+from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import shown
 from gitcoord.claims.model import overlapping, prefetch_around
 from gitcoord.handoff.events.handoff import New
@@ -15,12 +15,10 @@ from gitcoord.handoff.model import (
     Handoff,
     Waiting,
     all_handoffs,
-    check_id,
-    handoff_record,
     is_for,
     open_handoffs,
     parse_document,
-    unknown,
+    the_handoff,
 )
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
@@ -43,10 +41,7 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
 
     snapshot = read_snapshot(ctx)
     fit = command._replace(sections={section.key: "to be written" for section in SECTIONS}, nonce="trial")
-    answer = decide(snapshot.state, fit, ctx.world(snapshot))
-    if isinstance(answer, Refusal):
-        raise Refused(answer)
-    claims = answer.events[-1].body["claims"]
+    claims = decide(snapshot.state, fit, ctx.world(snapshot)).events[-1].body["claims"]
     return claims, survey(ctx, snapshot, claims)
 
 
@@ -69,7 +64,7 @@ def accept(ctx: Context, actor: Actor, id: str) -> Row:
     """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed."""
     from gitcoord.handoff.events.accept import Accept, decide
 
-    result = transact(ctx, decide, Accept(actor, check_id(id)))
+    result = transact(ctx, decide, Accept(actor, id))
     note_tree(ctx, actor.agent)
     note_claims(ctx, result["claims"])  # type: ignore[arg-type]
     return result
@@ -78,13 +73,13 @@ def accept(ctx: Context, actor: Actor, id: str) -> Row:
 def decline(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
     from gitcoord.handoff.events.close import Close, decide
 
-    return transact(ctx, decide, Close(actor, check_id(id), DECLINED, reason))
+    return transact(ctx, decide, Close(actor, id, DECLINED, reason))
 
 
 def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
     from gitcoord.handoff.events.close import Close, decide
 
-    return transact(ctx, decide, Close(actor, check_id(id), WITHDRAWN, reason))
+    return transact(ctx, decide, Close(actor, id, WITHDRAWN, reason))
 
 
 # --- looking -------------------------------------------------------------------------------------------------------
@@ -125,9 +120,7 @@ def show(ctx: Context, actor: Actor | None, id: str) -> Row:
     """One handoff with its document, and who holds its paths now."""
     snapshot = read_snapshot(ctx, trusting=True)
     state = snapshot.state
-    record = handoff_record(state, check_id(id))
-    if record is None:
-        raise Refused(unknown(id))
+    record = the_handoff(state, id)
     claims = []
     prefetch_around(state, [claim.item for claim in record.claims])
     for claim in record.claims:

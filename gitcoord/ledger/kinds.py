@@ -1,7 +1,7 @@
 """The registry of event kinds: one file a kind, loaded when first met.
 
 A kind's module ends with its `KIND`. Where a command makes the event, the module also has that command and
-`decide...(state, command, world) -> Decision | Refusal` (of claim: in `claims/take.py` and `claims/renew.py`).
+`decide...(state, command, world) -> Decision` (of claim: in `claims/take.py` and `claims/renew.py`), which says no by Refused.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ KINDS = {
 class Recalled:
     """A command with its rule, ready to be decided on any state."""
 
-    def __init__(self, decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> None:
+    def __init__(self, decide: Callable[[State, Command, World], Decision], command: Command) -> None:
         self._decide: Any = decide
         self._command = command
 
-    def __call__(self, state: State, world: World) -> Decision | Refusal:
-        answer: Decision | Refusal = self._decide(state, self._command, world)
+    def __call__(self, state: State, world: World) -> Decision:
+        answer: Decision = self._decide(state, self._command, world)
         return answer
 
 
@@ -139,7 +139,7 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
     return found
 
 
-def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusal], made: type[Command]) -> Recall:
+def recall_from_body(decide: Callable[[State, Command, World], Decision], made: type[Command]) -> Recall:
     """The usual recall: the first event's body has the command's own fields."""
 
     def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:

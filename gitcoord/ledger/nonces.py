@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import gmtime
 
 from gitcoord.base.codec import record_of, values_of
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import refused
 from gitcoord.base.names import encode
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -48,17 +48,17 @@ def keep_nonce(state: State, event: Event, changes: Changes) -> None:
     changes[_file(day(event.at), event.agent, event.nonce)] = record_of(_NONCE, done)
 
 
-def remembered(state: State, agent: str, nonce: str, command: Record) -> Remembered | Refusal | None:
+def remembered(state: State, agent: str, nonce: str, command: Record) -> Remembered | None:
     """The result of the command under this nonce: None if nothing, a refusal if it was another command."""
     for date in state.names("nonces"):
         record = state.get(_file(date, agent, nonce))
         if record is not None:
             done = Remembered._make(values_of(record, _NONCE, "nonce"))
             if done.command != command:
-                return Refusal(
+                raise refused(
                     "nonce",
                     f"the nonce '{nonce}' stands for another command (event {done.seq})",
-                    hints=("use a new nonce for a new command",),
+                    "use a new nonce for a new command",
                 )
             return done
     return None

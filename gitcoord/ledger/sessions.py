@@ -7,7 +7,7 @@ A lease that has run out permits an expire event, it does not make one; and no h
 from __future__ import annotations
 
 from gitcoord.base.codec import VERSION, Malformed, check, dumps, loads, record_of, values_of
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, Refused, raise_if, refused
 from gitcoord.base.names import is_oid, shown
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -238,8 +238,11 @@ def dead_above(state: State, world: World, actor: Actor) -> Refusal | None:
 
 def admit_or_none(state: State, actor: Actor, world: World) -> Refusal | None:
     """Only the refusal of `admit`."""
-    answer = admit(state, actor, world)
-    return answer if isinstance(answer, Refusal) else None
+    try:
+        admit(state, actor, world)
+    except Refused as error:
+        return error.refusal
+    return None
 
 
 class Admission(NamedTuple):
@@ -249,29 +252,27 @@ class Admission(NamedTuple):
     session: int
 
 
-def admit(state: State, actor: Actor, world: World) -> Admission | Refusal:
+def admit(state: State, actor: Actor, world: World) -> Admission:
     """The session for this actor, or why this process may not act under this name."""
-    refusal = dead(state, world, actor.agent)
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, actor.agent))
     record = agent_record(state, actor.agent)
     current = record.session if record is not None else 0
     is_open = record is not None and record.state == OPEN
     if actor.session and not (is_open and actor.session == current):
-        return Refusal(
+        raise refused(
             "session-over",
             f"session {actor.session} of '{actor.agent}' has ended",
-            hints=("start anew: git coord run -- <command>, or git coord start in a fresh shell",),
+            "start anew: git coord run -- <command>, or git coord start in a fresh shell",
         )
     if record is None or not is_open:
         return Admission(True, current + 1)
     other = actor.instance and record.instance and record.instance != actor.instance
     if other and not actor.join:
         if alive(state, world, record) and world.gone_instance(actor.agent) != record.instance:
-            return Refusal(
+            raise refused(
                 "instance",
                 f"another process works as '{actor.agent}' (session {current})",
-                hints=("take a name of your own: GITCOORD_AGENT=<name>, or git coord run --as <name> -- <command>",),
+                "take a name of your own: GITCOORD_AGENT=<name>, or git coord run --as <name> -- <command>",
             )
         return Admission(True, current + 1)
     return Admission(False, current)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.state import Part, State
     from gitcoord.ledger.world import World
 
-    Rule = Callable[[State, Any, World], "Decision | Refusal"]
+    Rule = Callable[[State, Any, World], Decision]
 
     class Authority(Protocol):
         """The authority that decides; a context around all attempts of one transaction."""
@@ -149,7 +149,11 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
         fix_torn_refs(ctx, snapshot)
     world = ctx.world(snapshot)
     # The rule is asked first: it reads the heartbeats that matter to it, and only those are searched for a torn kill.
-    answer = request.rule(snapshot.state, command, world)
+    answer: Decision | Refusal
+    try:
+        answer = request.rule(snapshot.state, command, world)
+    except Refused as error:
+        answer = error.refusal
     torn_kill = finish_torn_kill(snapshot, world, command)
     decision = torn_kill or answer
     if isinstance(decision, Refusal):
@@ -238,8 +242,10 @@ def finish_torn_kill(snapshot: Snapshot, world: World, command: Any) -> Decision
                 from gitcoord.sessions.events.kill import Kill, decide
 
                 order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
-                decision = decide(snapshot.state, order, world)
-                return decision if isinstance(decision, Decision) else None
+                try:
+                    return decide(snapshot.state, order, world)
+                except Refused:
+                    return None
     return None
 
 

@@ -12,7 +12,7 @@ work contains that commit, which files changed since, and what has landed, is an
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, Refused, UsageError
 from gitcoord.base.names import printable
 from gitcoord.claims.released import Released, is_recorded, lineage_dir, lineage_file
 from gitcoord.ledger.event import Decision, apply
@@ -193,6 +193,8 @@ def retrace(
 def _decide(recalled: Recalled, state: State, world: World) -> Decision | Refusal:
     try:
         return recalled(state, world)
+    except Refused as error:
+        return error.refusal
     except UsageError as error:
         return Refusal("usage", error.message, hints=error.hints)
 

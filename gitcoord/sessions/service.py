@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import GitcoordError, LockHeld, Refusal, Refused, StoreError, Unreachable
+from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
 from gitcoord.claims.model import Grant, claims_part
 from gitcoord.git.store import SwapFailed
 from gitcoord.ledger.context import Context
@@ -26,11 +26,8 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
     from gitcoord.sessions.events.start import Start
     from gitcoord.sessions.events.start import decide as decide_start
 
-    def decide(state: State, command: Start, world: World) -> Decision | Refusal:
-        answer: Decision | Refusal = decide_start(
-            state, command._replace(again=_lost(state, world, actor.agent)), world
-        )
-        return answer
+    def decide(state: State, command: Start, world: World) -> Decision:
+        return decide_start(state, command._replace(again=_lost(state, world, actor.agent)), world)
 
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), claims_part(actor.agent))
     result = transact(ctx, decide, Start(actor, fresh), prefetch=ahead)

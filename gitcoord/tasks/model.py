@@ -8,7 +8,7 @@ age), `work/waits/<id>/` (who waits for that task), `work/of/<agent>/` (who has 
 from __future__ import annotations
 
 from gitcoord.base.codec import VERSION, Malformed, Record, Shape, check, record_of, values_of
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, UsageError, refused
 from gitcoord.base.names import check_word, encode, quote, shown
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.sessions import OPEN as SESSION_OPEN
@@ -116,11 +116,13 @@ def task_record(state: State, id: str) -> Task | None:
     return None if record is None else Task.from_record(record, file)
 
 
-def the_task(state: State, id: str) -> Task | Refusal:
+def the_task(state: State, id: str) -> Task:
+    """The task of this id; Refused where there is none."""
     number_of(id)
-    return task_record(state, id) or Refusal(
-        "no-task", f"there is no task '{id}'", hints=("which there are: git coord task list",)
-    )
+    task = task_record(state, id)
+    if task is None:
+        raise refused("no-task", f"there is no task '{id}'", "which there are: git coord task list")
+    return task
 
 
 def all_tasks(state: State) -> list[Task]:

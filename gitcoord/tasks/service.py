@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import NotInitialised, Refusal, Refused
+from gitcoord.base.errors import NotInitialised, refused
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
@@ -64,10 +64,10 @@ def assign(ctx: Context, command: Assign, *, waiters_before: Callable[[int], int
 
     agent = command.actor.agent
 
-    def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
+    def decide(state: State, command: Assign, world: World) -> Decision:
         waiters = waiters_before(state.seq) if waiters_before is not None else 0
         if waiters:
-            return Refusal("later", f"{waiters} waiting before you")
+            raise refused("later", f"{waiters} waiting before you")
         return decide_assign(state, command._replace(base=world.head()), world)
 
     result = transact(ctx, decide, command, prefetch=_parts(agent, command.id))
@@ -135,7 +135,5 @@ def several(ctx: Context, ids: list[str]) -> list[Record]:
     found = []
     for id in ids:
         task = the_task(snapshot.state, id)
-        if isinstance(task, Refusal):
-            raise Refused(task)
         found.append({**task.to_json(), "waits": unmet(snapshot.state, task)})
     return found

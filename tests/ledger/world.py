@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.codec import dumps
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import covers, fold
 from gitcoord.claims.model import Claim, Item, all_claims
 from gitcoord.claims.take import decide as decide_take
@@ -137,7 +137,10 @@ class World:
         before = dumps(self.state.files)
         command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
         rule = decide_take if kind == "claim" else import_module(f"gitcoord.{KINDS[kind]}.events.{kind}").decide
-        answer: Decision | Refusal = rule(self.state, command, self.outside(host))
+        try:
+            answer: Decision | Refusal = rule(self.state, command, self.outside(host))
+        except Refused as error:
+            answer = error.refusal
         assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"
         return answer
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.claims.released import lineage_file, released_below
 from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.kinds import Kind, recall_from_body
-from gitcoord.ledger.sessions import Actor, admit_or_none
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
-from gitcoord.sessions.admission import halted
+from gitcoord.sessions.admission import barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 FIELDS: dict[str, Shape] = {"path": str, "reason": str, "entries": [(str, int)]}
@@ -25,16 +25,14 @@ class Disown(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Disown, world: World) -> Decision | Refusal:
+def decide(state: State, command: Disown, world: World) -> Decision:
     if not command.reason:
         raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
-    refusal = halted(state) or admit_or_none(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     entries = [[record.path, record.seq] for record in released_below(state, command.path)]
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
-        return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")
+        raise refused("no-lineage", f"no released work is on record below '{printable(command.path)}'")
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
     return Decision(chain.events, [], result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Claim, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
@@ -44,10 +44,8 @@ class Sweep(NamedTuple):
     lapsed: tuple[str, ...] | None = None  # ids of the tasks to look at; None: all
 
 
-def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
-    refusal = halted(state) or dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Sweep, world: World) -> Decision:
+    raise_if(halted(state) or dead(state, world, command.actor.agent))
     others = [c for c in all_claims(state) if c.agent != command.actor.agent]
     if command.only:
         only = set(command.only)

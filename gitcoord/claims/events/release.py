@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, Refused, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import (
     WRITE,
@@ -23,6 +23,7 @@ from gitcoord.ledger.kinds import Kind, Recalled, Touched, kind_of, paths_in
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_heartbeat
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Sequence
 from gitcoord.startup.namedtuple import NamedTuple
 
 FIELDS: dict[str, Shape] = {
@@ -46,42 +47,36 @@ class Release(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Release, world: World) -> Decision | Refusal:
+def decide(state: State, command: Release, world: World) -> Decision:
     """Release all items or nothing. Allowed while halted."""
     agent = command.actor.agent
-    refusal = admit_or_none(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(admit_or_none(state, command.actor, world))
     if command.items:
         prefetch_own(state, command.items, agent)
         owns = [(item, own_claim(state, item, agent)) for item in command.items]
         missing = [item for item, own in owns if own is None]
         if missing:
-            return _not_held(state, agent, missing)
+            raise Refused(_not_held(state, agent, missing))
         claims = [own for _, own in owns if own is not None]
     else:
         claims = all_claims(state, agent)
     if not claims:
         return Decision([], [], {"released": []})
-    refusal = None if command.dirty else refuse_uncommitted(world, claims)
-    if refusal is not None:
-        return refusal
+    raise_if(None if command.dirty else refuse_uncommitted(world, claims))
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
         and not changed(state, world, command.commit, written)
         and not work_before_claim(state, world, command.commit, written)
     ):
-        return Refusal(
+        raise refused(
             "no-work",
             f"{command.commit[:12]} changes nothing of what is released: nothing was released",
-            hints=("name the commit that carries the work, or leave --commit out",),
+            "name the commit that carries the work, or leave --commit out",
         )
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     add_release(chain, world, claims, command.commit)
-    refusal = refuse_unpushed(world, chain.events[-1])
-    if refusal is not None:
-        return refusal
+    raise_if(refuse_unpushed(world, chain.events[-1]))
     beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
@@ -90,19 +85,16 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
     )
 
 
-def release_items(
-    chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool
-) -> list[dict[str, object]] | Refusal:
+def release_items(chain: Chain, world: World, items: Sequence[Item], *, dirty: bool) -> list[dict[str, object]]:
     """Release the items that the agent still holds, as part of a larger command."""
     prefetch_own(chain.state, items, chain.agent)
     claims = own_claims(chain.state, items, chain.agent)
     if not claims:
         return []
-    refusal = None if dirty else refuse_uncommitted(world, claims)
-    if refusal is None:
-        add_release(chain, world, claims, "")
-        refusal = refuse_unpushed(world, chain.events[-1])
-    return refusal or [_to_json(entry) for entry in chain.events[-1].body["released"]]
+    raise_if(None if dirty else refuse_uncommitted(world, claims))
+    add_release(chain, world, claims, "")
+    raise_if(refuse_unpushed(world, chain.events[-1]))
+    return [_to_json(entry) for entry in chain.events[-1].body["released"]]
 
 
 def _to_json(entry: Record) -> dict[str, object]:

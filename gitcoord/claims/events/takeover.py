@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
 from gitcoord.claims.model import Item, file_of, key_of, overlapping
@@ -11,11 +11,11 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.kinds import Kind, Recalled, Touched
-from gitcoord.ledger.sessions import Actor, admit_or_none, expiry_of
+from gitcoord.ledger.sessions import Actor, expiry_of
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.policy.roles import not_an_approver
-from gitcoord.sessions.admission import as_started, halted
+from gitcoord.sessions.admission import as_started, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
@@ -31,23 +31,14 @@ class Takeover(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
+def decide(state: State, command: Takeover, world: World) -> Decision:
     if not command.reason:
         raise UsageError(
             "a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",)
         )
-    refusal = (
-        halted(state)
-        or admit_or_none(state, command.actor, world)
-        or not_an_approver(
-            command.actor,
-            world,
-            "take a live claim away",
-            "ask the holder to release it, or wait: git claim --wait 10m <path>",
-        )
-    )
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
+    instead = "ask the holder to release it, or wait: git claim --wait 10m <path>"
+    raise_if(not_an_approver(command.actor, world, "take a live claim away", instead))
     what = shown(command.item.name, command.item.space)
     rivals = [c for c in overlapping(state, command.item) if c.agent != command.actor.agent]
     claim = next(
@@ -56,15 +47,14 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
     )
     if claim is None:
         held = tuple(c.to_json(None) for c in rivals)
-        return Refusal(
-            "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
+        raise Refused(
+            Refusal(
+                "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
+            )
         )
     if expiry_of(state, world, claim.agent, claim.session, claim.ttl).expired:
-        return Refusal(
-            "expired",
-            f"the claim on '{printable(what)}' has expired: claim it",
-            (),
-            (f"git claim {printable(what)}",),
+        raise refused(
+            "expired", f"the claim on '{printable(what)}' has expired: claim it", f"git claim {printable(what)}"
         )
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     row = {"space": claim.space, "path": claim.path, "holder": claim.agent, "token": claim.token}
@@ -73,8 +63,6 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
         command.actor, (command.item,), claim.mode, reason=command.reason, base=command.base, nonce=command.nonce
     )
     granted = decide_take(chain.state, take, world)
-    if isinstance(granted, Refusal):
-        return granted
     events = [event._replace(part=event.part + 1) for event in granted.events]
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
 

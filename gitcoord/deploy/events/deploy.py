@@ -6,7 +6,7 @@ It is recorded even if the claim was lost meanwhile, since the target has change
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import is_oid, printable
 from gitcoord.claims.events.release import add_release
 from gitcoord.claims.model import Item, own_claim
@@ -36,14 +36,12 @@ class Deploy(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Deploy, world: World) -> Decision | Refusal:
+def decide(state: State, command: Deploy, world: World) -> Decision:
     """Allowed while halted, as a release is; killed agents are refused."""
     agent = command.actor.agent
-    refusal = dead(state, world, agent)
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, agent))
     if agent_record(state, agent) is None:
-        return Refusal("not-held", f"'{agent}' never claimed '@{resource_of(command.target)}'")
+        raise refused("not-held", f"'{agent}' never claimed '@{resource_of(command.target)}'")
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("deploy", {key: getattr(command, key) for key in FIELDS})
     own = own_claim(state, Item("resource", resource_of(command.target)), agent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, Effect, check_key, once_file, once_record
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, recall_from_body
@@ -27,17 +27,15 @@ class Done(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Done, world: World) -> Decision | Refusal:
+def decide(state: State, command: Done, world: World) -> Decision:
     """Record the end, also after the session ended and while halted. Only killed agents are refused."""
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, command.actor.agent))
     check_key(command.key)
     if not NOT_STARTED <= command.code <= MOST_CODE:
         raise UsageError(f"{command.code} is no exit code")
     record = once_record(state, command.key)
     if record is None or not _is_own(record, command.actor.agent, command.token):
-        return Refusal("not-held", f"'{command.key}' is not (any more) what '{command.actor.agent}' began")
+        raise refused("not-held", f"'{command.key}' is not (any more) what '{command.actor.agent}' began")
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("done", {"key": command.key, "token": command.token, "code": command.code})
     after = once_record(chain.state, command.key)

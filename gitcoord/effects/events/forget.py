@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refused, raise_if, refused
 from gitcoord.base.texts import one_line
 from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
@@ -27,20 +27,18 @@ class Forget(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Forget, world: World) -> Decision | Refusal:
+def decide(state: State, command: Forget, world: World) -> Decision:
     """Not while somebody runs it. An outcome that is known may be forgotten too, a failed one say."""
     check_key(command.key)
     reason = one_line(command.reason, "reason")
-    refusal = dead(state, world, command.actor.agent)
-    refusal = refusal or not_an_approver(command.actor, world, "forget an outcome", "ask one of them")
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, command.actor.agent))
+    raise_if(not_an_approver(command.actor, world, "forget an outcome", "ask one of them"))
     record = once_record(state, command.key)
     if record is None:
-        return Refusal("unknown", f"nothing was ever begun as '{command.key}'", hints=("git coord once --list",))
+        raise refused("unknown", f"nothing was ever begun as '{command.key}'", "git coord once --list")
     refusal = refuse_unfinished(state, world, record)
     if refusal is not None and refusal.code == UNDER_WAY:
-        return refusal
+        raise Refused(refusal)
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     event = chain.add("forget", {"key": command.key, "token": record.token, "reason": reason})
     return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})

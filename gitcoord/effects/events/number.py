@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import MAX_DIGITS, Record, record_of, values_of
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if
 from gitcoord.base.names import check_word, encode
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, Recalled
@@ -48,17 +48,15 @@ def check_sequence(name: str) -> str:
     return check_word(name, "sequence", 64)
 
 
-def decide(state: State, command: Number, world: World) -> Decision | Refusal:
+def decide(state: State, command: Number, world: World) -> Decision:
     """Reserve the next numbers. No session is needed, since a number is never given back."""
     check_sequence(command.sequence)
     if not 1 <= command.amount <= MOST:
         raise UsageError(f"from 1 to {MOST} numbers at a time")
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     first = next_number(state, command.sequence, command.floor)
     if first + command.amount - 1 > LAST:
-        return exhausted(command.sequence, first - 1)
+        raise Refused(exhausted(command.sequence, first - 1))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, Recalled
@@ -25,15 +25,15 @@ class Once(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Once, world: World) -> Decision | Refusal:
+def decide(state: State, command: Once, world: World) -> Decision:
     """Give the known outcome, or begin the effect in a session, whose heartbeats show that the runner lives."""
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:
-        return refuse_unfinished(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
-    admitted = halted(state) or admit(state, command.actor, world)
-    if isinstance(admitted, Refusal):
-        return admitted
+        raise_if(refuse_unfinished(state, world, record))
+        return Decision([], [], {"begun": False, **record.to_json()})
+    raise_if(halted(state))
+    admitted = admit(state, command.actor, world)
     agent = command.actor.agent
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import is_oid, quote
 from gitcoord.gates.model import Reader, Reading, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Illegal
@@ -32,12 +32,10 @@ class Ack(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Ack, world: World) -> Decision | Refusal:
+def decide(state: State, command: Ack, world: World) -> Decision:
     if not is_oid(command.version):
         raise UsageError(f"{quote(command.version[:80])} is no version of the rules")
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     agent = command.actor.agent
     beats = actor_heartbeats(state, command.actor, world)
     result = {"agent": agent, "version": command.version}

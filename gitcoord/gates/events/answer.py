@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, DENIED, OPEN, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
@@ -34,16 +34,12 @@ class Answer(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Answer, world: World) -> Decision | Refusal:
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Answer, world: World) -> Decision:
+    raise_if(dead(state, world, command.actor.agent))
     record = next((one for one in approvals(state) if one.id == command.id), None)
     if record is None:
-        return Refusal("unknown", f"there is no request '{printable(command.id)}'", hints=("git coord approvals",))
-    refusal = _may_not(command, record, world)
-    if refusal is not None:
-        return refusal
+        raise refused("unknown", f"there is no request '{printable(command.id)}'", "git coord approvals")
+    raise_if(_may_not(command, record, world))
     wanted = APPROVED if command.approved else DENIED
     result = {"id": record.id, "path": record.path, "state": wanted, "changed": record.state != wanted}
     if record.state == wanted:

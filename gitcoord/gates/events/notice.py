@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
@@ -32,10 +32,8 @@ class Notice(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Notice, world: World) -> Decision | Refusal:
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Notice, world: World) -> Decision:
+    raise_if(dead(state, world, command.actor.agent))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     rows = list(command.rows[:MAX_ROWS])
     chain.add("notice", {"gate": command.gate, "rows": rows, "more": len(command.rows) - len(rows)})

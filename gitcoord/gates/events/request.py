@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
@@ -32,10 +32,8 @@ class Request(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Request, world: World) -> Decision | Refusal:
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Request, world: World) -> Decision:
+    raise_if(dead(state, world, command.actor.agent))
     known = {one.content for one in approvals(state) if one.state != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)

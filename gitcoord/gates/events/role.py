@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.kinds import Kind, Recalled, touches_target
 from gitcoord.ledger.sessions import Actor, dead
@@ -30,11 +30,9 @@ class SetRole(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: SetRole, world: World) -> Decision | Refusal:
+def decide(state: State, command: SetRole, world: World) -> Decision:
     refusal = dead(state, world, command.actor.agent)
-    refusal = refusal or not_an_approver(command.actor, world, "give roles", "ask one of them")
-    if refusal is not None:
-        return refusal
+    raise_if(refusal or not_an_approver(command.actor, world, "give roles", "ask one of them"))
     given = given_role(state, command.target)
     result = {"agent": command.target, "role": command.role}
     if (given.role if given is not None else "") == command.role:

@@ -7,7 +7,7 @@ another agent holds them; then nothing is accepted.
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, Refused, raise_if
 from gitcoord.base.names import printable
 from gitcoord.claims.events.claim import require_free
 from gitcoord.claims.events.expire import expire_body, expired_keys, joined, judged_beats, lose
@@ -33,7 +33,7 @@ from gitcoord.handoff.model import (
     may_pass,
     not_addressed,
     not_open,
-    unknown,
+    the_handoff,
 )
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in
@@ -74,26 +74,18 @@ class Accept(NamedTuple):
     lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
-def decide(state: State, command: Accept, world: World) -> Decision | Refusal:
-    refusal = halted(state)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Accept, world: World) -> Decision:
+    raise_if(halted(state))
     actor = command.actor
     admitted = admit(state, actor, world)
-    if isinstance(admitted, Refusal):
-        return admitted
-    record = handoff_record(state, command.handoff)
-    if record is None:
-        return unknown(command.handoff)
+    record = the_handoff(state, command.handoff)
     if record.state == ACCEPTED and record.by == actor.agent:
         return Decision([], [], {**_result(record), "claims": [], "repeated": True})
-    refusal = not_open(record) or not_addressed(state, world, record, actor) or _no_task(state, world, record, actor)
-    if refusal is not None:
-        return refusal
+    raise_if(not_open(record) or not_addressed(state, world, record, actor) or _no_task(state, world, record, actor))
     return _accept(state, command, world, record, admitted)
 
 
-def _accept(state: State, command: Accept, world: World, record: Handoff, admitted: Admission) -> Decision | Refusal:
+def _accept(state: State, command: Accept, world: World, record: Handoff, admitted: Admission) -> Decision:
     from gitcoord.claims.take import access_to
 
     actor, session = command.actor, admitted.session
@@ -105,13 +97,11 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     items = [claim.item for claim in offered]
     grants = [_grant(state, world, item, claim, actor.agent) for item, claim in zip(items, offered)]
     for item, grant in zip(items, grants):
-        refusal = access_to(actor, item, grant["mode"], grant["units"], world)
-        if refusal is not None:
-            return refusal
+        raise_if(access_to(actor, item, grant["mode"], grant["units"], world))
     conflicts = [conflicts_of(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
     live = _by_claim(each.live for each in conflicts)
     if live:
-        return _held(record, list(live.values()))
+        raise Refused(_held(record, list(live.values())))
     only = set(command.only)
     expired = {
         key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, UsageError, raise_if
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
 from gitcoord.handoff.model import (
@@ -14,7 +14,7 @@ from gitcoord.handoff.model import (
     handoff_record,
     not_addressed,
     not_open,
-    unknown,
+    the_handoff,
 )
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
@@ -43,23 +43,17 @@ class Close(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Close, world: World) -> Decision | Refusal:
+def decide(state: State, command: Close, world: World) -> Decision:
     agent = command.actor.agent
     if command.state not in (DECLINED, WITHDRAWN):
         raise UsageError("a handoff is declined or withdrawn")
     reason = one_line(command.reason, "the reason", _REASON, empty=command.state == WITHDRAWN)
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
-    record = handoff_record(state, command.handoff)
-    if record is None:
-        return unknown(command.handoff)
+    raise_if(barred(state, command.actor, world))
+    record = the_handoff(state, command.handoff)
     result = {"id": record.id, "from": record.giver, "state": command.state, "reason": reason, "returned": False}
     if (record.state, record.by) == (command.state, agent):
         return Decision([], [], {**result, "reason": record.reason, "changed": False})
-    refusal = not_open(record) or _may_not(state, command, world, record)
-    if refusal is not None:
-        return refusal
+    raise_if(not_open(record) or _may_not(state, command, world, record))
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import check_agent, check_word, covers, is_oid, printable, shown
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import Claim, Item, all_claims, overlapping, own_claim, prefetch_around
@@ -42,7 +42,7 @@ class New(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: New, world: World) -> Decision | Refusal:
+def decide(state: State, command: New, world: World) -> Decision:
     sections, facts = check_sections(command.sections), check_facts(command.facts)
     agent = command.actor.agent
     if command.to:
@@ -51,15 +51,11 @@ def decide(state: State, command: New, world: World) -> Decision | Refusal:
         check_word(command.role, "role")
     if command.to == agent:
         raise UsageError("a handoff is for another than yourself", hints=("leave --to out: then it is for anyone",))
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     claims = _claims(state, command)
-    if isinstance(claims, Refusal):
-        return claims
-    refusal = _overlap(state, command, claims) or _task(state, command)
-    if refusal is not None:
-        return refusal
+    _require_not_offered(state, command, claims)
+    if command.task:
+        _require_own_task(state, command)
     record = agent_record(state, agent)
     session = record.session if record is not None else 0
     body = {
@@ -106,7 +102,7 @@ def check_facts(facts: Record | None) -> Record:
     return found
 
 
-def _claims(state: State, command: New) -> list[Claim] | Refusal:
+def _claims(state: State, command: New) -> list[Claim]:
     """The claims to pass on: all, or for each item the claim on it or those below it; always those that the task needs.
 
     Places under a cap stay with the worker, and claims of other tasks stay with their tasks.
@@ -124,7 +120,7 @@ def _claims(state: State, command: New) -> list[Claim] | Refusal:
         missing += [] if mine else [shown(item.name, item.space)]
     if missing:
         what = printable(", ".join(missing))
-        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
+        raise refused("not-held", f"'{agent}' does not hold {what}", "git claim list --mine")
     for item in _needed(state, command.task):
         own = own_claim(state, item, agent)
         if own is not None:
@@ -145,57 +141,44 @@ def _is_below(claim: Claim, item: Item, agent: str) -> bool:
     return claim.agent == agent and covers(item.name, claim.path)
 
 
-def _overlap(state: State, command: New, claims: list[Claim]) -> Refusal | None:
+def _require_not_offered(state: State, command: New, claims: list[Claim]) -> None:
     """One piece of work is offered once."""
     offered = {(claim.space, claim.path) for claim in claims}
     for row in open_handoffs(state):
         both = [shown(pair[1], pair[0]) for pair in row.claims if tuple(pair) in offered]
         if row.giver == command.actor.agent and (both or (command.task and row.task == command.task)):
             what = printable(both[0]) if both else command.task
-            return Refusal(
+            raise refused(
                 "handed-over",
                 f"{what} is part of {row.id}, which waits to be accepted",
-                hints=(f"take that one back first: git handoff withdraw {row.id}",),
+                f"take that one back first: git handoff withdraw {row.id}",
             )
-    return None
 
 
-def _task(state: State, command: New) -> Refusal | None:
-    if not command.task:
-        return None
-    task = the_task(state, command.task)
-    if isinstance(task, Refusal):
-        return task
-    if may_pass(task, command.actor.agent):
-        return _not_whole(state, command)
-    who = f"it is {task.owner}'s" if task.owner else f"it is {task.state}"
-    return Refusal(
-        "not-yours", f"{task.id} is not yours to hand over: {who}", hints=(f"git coord task show {task.id}",)
-    )
-
-
-def _not_whole(state: State, command: New) -> Refusal | None:
+def _require_own_task(state: State, command: New) -> None:
     """A task goes with all that it needs: not without a claim that was lost, nor with one that another task needs too."""
-    from gitcoord.tasks.events.assign import needed_beside
+    from gitcoord.tasks.events.assign import items_of, needed_beside
 
-    agent, needed = command.actor.agent, _needed(state, command.task)
+    agent, task = command.actor.agent, the_task(state, command.task)
+    if not may_pass(task, agent):
+        who = f"it is {task.owner}'s" if task.owner else f"it is {task.state}"
+        raise refused("not-yours", f"{task.id} is not yours to hand over: {who}", f"git coord task show {task.id}")
+    needed = items_of(task)
     missing = [shown(item.name, item.space) for item in needed if own_claim(state, item, agent) is None]
     if missing:
-        return Refusal(
+        raise refused(
             "not-held",
-            f"{command.task} needs {printable(', '.join(missing))}, which you do not hold",
-            hints=("claim it again, or give the task back: git coord task release " + command.task,),
+            f"{task.id} needs {printable(', '.join(missing))}, which you do not hold",
+            f"claim it again, or give the task back: git coord task release {task.id}",
         )
-    beside = needed_beside(state, agent, command.task)
-    both = [item for item in needed if item in beside]
-    if not both:
-        return None
-    other = beside[both[0]]
-    return Refusal(
-        "needed",
-        f"{printable(shown(both[0].name, both[0].space))} is needed for {other} too, which you have",
-        hints=(f"finish {other} first, or give it back: git coord task release {other}",),
-    )
+    beside = needed_beside(state, agent, task.id)
+    for item in needed:
+        if item in beside:
+            raise refused(
+                "needed",
+                f"{printable(shown(item.name, item.space))} is needed for {beside[item]} too, which you have",
+                f"finish {beside[item]} first, or give it back: git coord task release {beside[item]}",
+            )
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import VERSION, Record, Shape
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import check_path, check_word, printable
 from gitcoord.base.texts import prose
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
@@ -30,11 +30,9 @@ class Write(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Write, world: World) -> Decision | Refusal:
+def decide(state: State, command: Write, world: World) -> Decision:
     body = _body(command.text, command.paths, command.task)
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     agent = command.actor.agent
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("journal", body)

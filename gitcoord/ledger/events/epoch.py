@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor, dead
@@ -28,16 +28,14 @@ class Epoch(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Epoch, world: World) -> Decision | Refusal:
+def decide(state: State, command: Epoch, world: World) -> Decision:
     """It grants nobody anything: whoever has seen a higher number may leap above it."""
     agent = command.actor.agent
-    refusal = dead(state, world, agent)
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, agent))
     if command.seq <= state.seq:
-        return Refusal("illegal-event", f"an epoch at event {command.seq} does not leap: the last event is {state.seq}")
+        raise refused("illegal-event", f"an epoch at event {command.seq} does not leap: the last event is {state.seq}")
     if command.seq > state.seq + FARTHEST and not command.actor.person:
-        return Refusal("person", f"only a person may leap by more than {FARTHEST} events")
+        raise refused("person", f"only a person may leap by more than {FARTHEST} events")
     body = {"reason": command.reason}
     event = Event("epoch", command.seq, agent, world.wall, command.nonce, 0, body, refused=command.refused)
     return Decision([event], [], {"seq": command.seq})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
@@ -23,15 +23,11 @@ class Halt(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Halt, world: World) -> Decision | Refusal:
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Halt, world: World) -> Decision:
+    raise_if(dead(state, world, command.actor.agent))
     if halt_record(state) is not None:
         return Decision([], [], {"halted": True, "changed": False})
-    refusal = may_not_stop(state, command.actor, world, "halt everything")
-    if refusal is not None:
-        return refusal
+    raise_if(may_not_stop(state, command.actor, world, "halt everything"))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("halt", {"reason": command.reason})
     return Decision(chain.events, [], {"halted": True, "changed": True})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, paths_in, recall_from_body
@@ -26,23 +26,18 @@ class Kill(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
+def decide(state: State, command: Kill, world: World) -> Decision:
     """A person may kill anybody, an agent those that it launched; also while halted."""
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, command.actor.agent))
     record = agent_record(state, command.target)
     if record is None:
-        return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
+        raise refused("no-agent", f"no agent '{command.target}' is known here", "who is: git coord agents")
     if record.state == KILLED:
         return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
     # A tombstone is half of a kill that was allowed: anybody may record the other half.
     if not is_torn_kill(record, world.heartbeat(command.target)) and not is_below(state, record, command.actor.agent):
-        refusal = may_not_stop(
-            state, command.actor, world, f"kill '{command.target}', which '{command.actor.agent}' did not launch"
-        )
-        if refusal is not None:
-            return refusal
+        action = f"kill '{command.target}', which '{command.actor.agent}' did not launch"
+        raise_if(may_not_stop(state, command.actor, world, action))
     claims = all_claims(state, command.target)
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     freed = [[c.space, c.path] for c in claims]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, recall_from_body, touches_target
 from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
@@ -23,20 +23,16 @@ class Revive(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
+def decide(state: State, command: Revive, world: World) -> Decision:
     """A person who was killed may always act again: it revives itself, also while halted, so that it can lift the halt."""
     oneself = command.actor.person and command.target == command.actor.agent
-    refusal = None if oneself else halted(state) or dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+    raise_if(None if oneself else halted(state) or dead(state, world, command.actor.agent))
     record = agent_record(state, command.target)
     if record is None:
-        return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
+        raise refused("no-agent", f"no agent '{command.target}' is known here", "who is: git coord agents")
     if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
-    refusal = None if oneself else not_an_overseer(state, command.actor, world, "revive the killed")
-    if refusal is not None:
-        return refusal
+    raise_if(None if oneself else not_an_overseer(state, command.actor, world, "revive the killed"))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("revive", {"target": command.target})
     return Decision(chain.events, [], {"agent": command.target, "revived": True})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import (
     Grant,
@@ -48,26 +48,20 @@ class Start(NamedTuple):
     again: tuple[Grant, ...] = ()
 
 
-def decide(state: State, command: Start, world: World) -> Decision | Refusal:
+def decide(state: State, command: Start, world: World) -> Decision:
     """Open a session, or continue the open one."""
     agent = command.actor.agent
-    refusal = halted(state)
-    if refusal is not None:
-        return refusal
+    raise_if(halted(state))
     if command.actor.join and not command.actor.person:
-        return Refusal(
-            "person",
-            "only a person may join a session that is open",
-            hints=("take a name of your own: GITCOORD_AGENT",),
+        raise refused(
+            "person", "only a person may join a session that is open", "take a name of your own: GITCOORD_AGENT"
         )
     admitted = admit(state, command.actor, world)
-    if isinstance(admitted, Refusal):
-        return admitted
     if command.fresh and not admitted.opens and _is_running(state, world, agent):
-        return Refusal(
+        raise refused(
             "instance",
             f"'{agent}' is already at work (session {admitted.session})",
-            hints=("take a name of your own: git coord run --as <name> -- <command>",),
+            "take a name of your own: git coord run --as <name> -- <command>",
         )
     if command.fresh and not admitted.opens:
         admitted = admitted._replace(opens=True, session=admitted.session + 1)

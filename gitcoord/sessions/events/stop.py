@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Claim, Item, all_claims, file_of, own_claim
@@ -31,47 +31,37 @@ class Stop(NamedTuple):
     blind: bool = False
 
 
-def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
+def decide(state: State, command: Stop, world: World) -> Decision:
     """End the actor's session and those of the agents it launched. Allowed while halted.
 
     A session that others ended may still release its kept claims, if it names its own number.
     """
     agent = command.actor.agent
-    refusal = dead(state, world, agent)
-    if refusal is not None:
-        return refusal
+    raise_if(dead(state, world, agent))
     record = agent_record(state, agent)
     wrong = record is not None and command.actor.session not in (0, record.session)
     if record is None or wrong or (record.state != OPEN and not (record.kept and command.actor.session)):
         return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": [], "handed_over": []})
     is_open = record.state == OPEN
-    refusal = admit_or_none(state, command.actor, world) if is_open else None
-    if refusal is not None:
-        return refusal
+    raise_if(admit_or_none(state, command.actor, world) if is_open else None)
     if is_open and not command.keep:
         for hooks in session_hooks():
-            refusal = hooks.before_end(state, agent)
-            if refusal is not None:
-                return refusal
+            raise_if(hooks.before_end(state, agent))
     claims, handed = _by_handoff(state, agent)
     unclean = _unclean(world, agent, claims, blind=command.blind)
     dirty = [c for c in claims if c.space == "path" and c.path in unclean]
     if dirty and not command.keep:
-        return Refusal(
+        raise refused(
             "dirty",
             f"uncommitted work in {printable(', '.join(sorted(unclean)))} would be left behind",
-            hints=(
-                "commit it and stop again, or hand it over: git handoff new",
-                "or let the claims expire: git coord stop --keep",
-            ),
+            "commit it and stop again, or hand it over: git handoff new",
+            "or let the claims expire: git coord stop --keep",
         )
     clean = [c for c in claims if c.space != "path" or c.path not in unclean]
     if clean and world.remote:
         trial = Chain(state, agent, world.wall, command.nonce)
         add_release(trial, world, clean, "")
-        refusal = None if command.keep else refuse_unpushed(world, trial.events[-1])
-        if refusal is not None:
-            return refusal
+        raise_if(None if command.keep else refuse_unpushed(world, trial.events[-1]))
         left = set(unpushed_paths(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
@@ -22,15 +22,11 @@ class Unhalt(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Unhalt, world: World) -> Decision | Refusal:
-    refusal = dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Unhalt, world: World) -> Decision:
+    raise_if(dead(state, world, command.actor.agent))
     if halt_record(state) is None:
         return Decision([], [], {"halted": False, "changed": False})
-    refusal = not_an_overseer(state, command.actor, world, "lift a halt")
-    if refusal is not None:
-        return refusal
+    raise_if(not_an_overseer(state, command.actor, world, "lift a halt"))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("unhalt", {})
     return Decision(chain.events, [], {"halted": False, "changed": True})

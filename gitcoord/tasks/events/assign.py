@@ -6,7 +6,7 @@ The claims come first in the chain, all or none; the assignment is its last even
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, Refused, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import expired_keys
 from gitcoord.claims.model import Item, all_claims, overlaps, own_claims
@@ -57,14 +57,10 @@ class Assign(NamedTuple):
     asked: str | None = None  # the id that was asked for, where another is looked back at
 
 
-def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
+def decide(state: State, command: Assign, world: World) -> Decision:
     """One task for one asker, or a refusal; from `next`, none where nothing can be done now."""
-    refusal = halted(state)
-    if refusal is not None:
-        return refusal
+    raise_if(halted(state))
     admitted = admit(state, command.actor, world)
-    if isinstance(admitted, Refusal):
-        return admitted
     if command.id:
         number_of(command.id)
     early = _repeat(state, command) if command.keep else None
@@ -74,8 +70,6 @@ def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
     beats = _collect(chain, command, world)
     if command.id:
         task = the_task(chain.state, command.id)
-        if isinstance(task, Refusal):
-            return task
         return _own(chain, world, task, command) or _give(chain, command, world, task, admitted, beats)
     return _next(chain, command, world, admitted, beats)
 
@@ -90,9 +84,7 @@ def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
     return collect(chain, world, lost(chain.state, world, command.actor.agent, only), command.only)
 
 
-def _next(
-    chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Heartbeat]
-) -> Decision | Refusal:
+def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Heartbeat]) -> Decision:
     agent = command.actor.agent
     mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
@@ -101,12 +93,12 @@ def _next(
         task = task_record(chain.state, id)
         if task is None:
             continue
-        answer = _give(chain, command, world, task, admitted, beats)
-        if isinstance(answer, Decision):
-            return answer
-        if answer.code in ("cap", "capacity"):
-            return answer
-        held_up.append({"id": id, "code": answer.code, "message": answer.message})
+        try:
+            return _give(chain, command, world, task, admitted, beats)
+        except Refused as error:
+            if error.code in ("cap", "capacity"):
+                raise
+            held_up.append({"id": id, "code": error.code, "message": error.message})
     return Decision(chain.events, beats, {"task": None, "held_up": held_up[:_NAMED]})
 
 
@@ -132,19 +124,18 @@ def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | 
 
 def _give(
     chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Heartbeat]
-) -> Decision | Refusal:
-    refusal = _not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent)
-    if refusal is not None:
-        return refusal
+) -> Decision:
+    raise_if(_not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent))
     own = Chain(chain.state, chain.agent, chain.at, chain.nonce, chain.refused)
     own.events = list(chain.events)
     caps = workers.caps_for(chain.state, world, command.actor)
     items = (*items_of(task), *caps)
     ttl = command.ttl or workers.task_ttl(world, command.actor)
     if items:
-        taken = _claims(own, command, world, items, task, ttl)
-        if isinstance(taken, Refusal):
-            return _capped(taken, caps)
+        try:
+            taken = _claims(own, command, world, items, task, ttl)
+        except Refused as error:
+            raise Refused(_capped(error.refusal, caps)) from None
         # Task and claims of one owner may be lost together, but its heartbeat is judged once.
         judged = {beat.agent for beat in taken.beats}
         beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
@@ -159,17 +150,13 @@ def _give(
     return Decision(own.events, beats, assignment(own.state, after))
 
 
-def _claims(
-    chain: Chain, command: Assign, world: World, items: tuple[Item, ...], task: Task, ttl: int
-) -> Decision | Refusal:
+def _claims(chain: Chain, command: Assign, world: World, items: tuple[Item, ...], task: Task, ttl: int) -> Decision:
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
         command.actor, items, ttl=ttl, expected=task.expected, reason=task.title, task=task.id,
         base=command.base, nonce=command.nonce, only=command.only or (),
     )  # fmt: skip
     granted = decide_take(chain.state, take, world)
-    if isinstance(granted, Refusal):
-        return granted
     for event in granted.events:
         chain.add(event.kind, event.body)
     return granted
@@ -246,17 +233,15 @@ def _memo(command: Assign) -> Record:
     return {"verb": "assign", "id": command.id if command.asked is None else command.asked}
 
 
-def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
+def _repeat(state: State, command: Assign) -> Decision | None:
     first = remembered(state, command.actor.agent, command.nonce, _memo(command))
-    if first is None or isinstance(first, Refusal):
-        return first
+    if first is None:
+        return None
     for held in held_by(state, command.actor.agent):
         task = task_record(state, held.id) if held.token == first.seq else None
         if task is not None:
             return Decision([], [], {**assignment(state, task), "repeated": True})
-    return Refusal(
-        "gone", f"given before under this nonce (event {first.seq}), and no longer yours", hints=("use a new nonce",)
-    )
+    raise refused("gone", f"given before under this nonce (event {first.seq}), and no longer yours", "use a new nonce")
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, raise_if
 from gitcoord.claims.events.release import release_items
 from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
@@ -49,28 +49,18 @@ class Finish(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Finish, world: World) -> Decision | Refusal:
+def decide(state: State, command: Finish, world: World) -> Decision:
     """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
     result = _MAKE[command.outcome](command.record)
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
     task = the_task(state, command.id)
-    if isinstance(task, Refusal):
-        return task
     first = remembered(state, command.actor.agent, command.nonce, memo) if command.keep else None
-    if isinstance(first, Refusal):
-        return first
     if first is not None:
         return Decision([], [], {"task": task.to_json(), "released": [], "repeated": True})
-    refusal = not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task)
-    if refusal is not None:
-        return refusal
+    raise_if(not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
-    if isinstance(released, Refusal):
-        return released
     body = {"id": command.id, "outcome": command.outcome, "result": result}
     chain.add("finish", body, memo if command.keep else None)
     after = task_record(chain.state, command.id)

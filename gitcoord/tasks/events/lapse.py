@@ -7,7 +7,7 @@ still hold the paths of a task that it no longer has.
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import raise_if
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import Claim, all_claims
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
@@ -56,10 +56,8 @@ class Collect(NamedTuple):
     claims: Only = None
 
 
-def decide(state: State, command: Collect, world: World) -> Decision | Refusal:
-    refusal = halted(state) or dead(state, world, command.actor.agent)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Collect, world: World) -> Decision:
+    raise_if(halted(state) or dead(state, world, command.actor.agent))
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     beats = collect(chain, world, lost(state, world, command.actor.agent, command.only), command.claims)
     rows = chain.events[0].body["tasks"] if chain.events else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, has_shape
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if
 from gitcoord.base.names import check_agent, printable
 from gitcoord.base.texts import one_line
 from gitcoord.claims.events.release import release_items
@@ -71,13 +71,9 @@ class Revise(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+def decide(state: State, command: Revise, world: World) -> Decision:
+    raise_if(barred(state, command.actor, world))
     task = the_task(state, command.id)
-    if isinstance(task, Refusal):
-        return task
     move = _target_state(state, world, task, command.move)
     reason = one_line(command.reason, "the reason", 1000, empty=True)
     if move in _EXPLAINED and not reason:
@@ -86,18 +82,14 @@ def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
     try:
         content.update({"needs": known(state, content["needs"])} if "needs" in content else {})
     except UsageError as error:
-        return Refusal("no-task", error.message, hints=error.hints)
-    refusal = _illegal(state, task, move, command.owner, content) or _may_not(state, world, command.actor, task, move)
-    if refusal is not None:
-        return refusal
+        raise Refused(Refusal("no-task", error.message, hints=error.hints)) from None
+    raise_if(_illegal(state, task, move, command.owner, content) or _may_not(state, world, command.actor, task, move))
     if not move and all(getattr(task, key) == value for key, value in content.items()):
         return Decision([], actor_heartbeats(state, command.actor, world), {"task": task.to_json(), "released": []})
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     released: list[dict[str, object]] | Refusal = []
     if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
         released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
-        if isinstance(released, Refusal):
-            return released
     chain.add("revise", _body(command.id, content, move, command.owner, reason))
     after = task_record(chain.state, command.id)
     assert after is not None

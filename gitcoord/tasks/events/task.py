@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.durations import LONGEST
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import check_agent, check_path, check_resource, check_word, quote
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
@@ -65,11 +65,9 @@ class Add(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Add, world: World) -> Decision | Refusal:
+def decide(state: State, command: Add, world: World) -> Decision:
     """Add all tasks or none. A key that is known already names the task that was added under it."""
-    refusal = barred(state, command.actor, world)
-    if refusal is not None:
-        return refusal
+    raise_if(barred(state, command.actor, world))
     if not 1 <= len(command.tasks) <= MAX_TASKS:
         raise UsageError(f"from 1 to {MAX_TASKS} tasks at a time")
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
