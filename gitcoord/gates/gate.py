@@ -96,9 +96,6 @@ class GateBase:
         return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
 
     def _is_commit(self, oid: str) -> bool:
-        found = self._ctx.store.read_if_loose(oid)
-        if found is not None and found.kind == "commit":
-            return True  # a new commit is a loose object: no process is needed
         return has_commit(self._ctx.repo.env, oid)
 
     def _is_ancestor(self, old: str, new: str) -> bool:

@@ -42,9 +42,6 @@ class MemoryStore:
 
     # --- reading
 
-    def read_if_loose(self, oid: Oid) -> Object | None:
-        return self.read([oid])[0]
-
     def target(self, ref: RefName) -> Oid | None:
         with self._lock:
             return self._refs.get(ref)

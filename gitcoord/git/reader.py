@@ -96,9 +96,6 @@ class PlumbingReader:
         impostors = self._impostors([name for name, obj in zip(names, found) if obj is not None])
         return [None if name in impostors else obj for name, obj in zip(names, found)] if impostors else found
 
-    def read_if_loose(self, oid: Oid) -> Object | None:
-        return self._loose.object(oid) if self._loose is not None else None
-
     def target(self, ref: RefName) -> Oid | None:
         oid = self._loose.ref(ref) if self._loose is not None else UNSURE
         return self._resolve([ref])[0] if oid == UNSURE else oid

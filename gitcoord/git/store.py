@@ -90,9 +90,6 @@ if TYPE_CHECKING:
             StoreError if git fails.
             """
 
-        def read_if_loose(self, oid: Oid) -> Object | None:
-            """An object that can be read without starting anything; None says nothing."""
-
         def target(self, ref: RefName) -> Oid | None:
             """The target of a ref or HEAD, whether or not that object is there; None where there is no such ref."""
 

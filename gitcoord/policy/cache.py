@@ -1,14 +1,12 @@
 """Whether the project's policy restricts who may claim a path.
 
-Most policies do not. That is cached by commit, and loose trees are compared with the next commit, so that a plain claim neither
-starts git for it nor loads the reader of policies.
+Most policies do not. That is cached by commit, so that a plain claim does not load the reader of policies.
 """
 
 from __future__ import annotations
 
 from gitcoord.git.files import make_directory, read_file, write_file
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.policy.comparison import same_policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +29,11 @@ def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
     private = bool(ctx.settings.get("gitcoord.overlay"))  # it changes without a commit, so nothing is cached
     if not private and (not commit or known == commit):
         return None
-    if private or not same_policy(ctx.store, known, commit):
-        from gitcoord.policy.reader import Source
+    from gitcoord.policy.reader import Source
 
-        policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(())
-        if policy.writers or any(role.readonly for role in policy.roles.values()):
-            return policy
+    policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(())
+    if policy.writers or any(role.readonly for role in policy.roles.values()):
+        return policy
     if private:
         return None
     try:

@@ -14,7 +14,6 @@ from gitcoord.git.commands.objects import check_attr, diff_names, ls_tree, write
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.git.process import WHOLE
-from gitcoord.policy.comparison import same_policy
 from gitcoord.policy.model import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
 
 TYPE_CHECKING = False
@@ -180,10 +179,9 @@ class Source:
             return False
         if old["commit"] == self.commit:
             return True
-        if not same_policy(self._ctx.store, old["commit"], self.commit):
-            code, out, _ = diff_names(self._ctx.repo.env, old["commit"], self.commit, *_SPECS)
-            if code or out:
-                return False
+        code, out, _ = diff_names(self._ctx.repo.env, old["commit"], self.commit, *_SPECS)
+        if code or out:
+            return False
         old["commit"] = self.commit
         self._remember(old)
         return True

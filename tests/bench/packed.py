@@ -39,9 +39,6 @@ class PackStore:
 
     # --- the interface
 
-    def read_if_loose(self, oid: Oid) -> Object | None:
-        return self.read([oid])[0]
-
     def target(self, ref: RefName) -> Oid | None:
         return self.refs.get(ref)
 

@@ -50,9 +50,6 @@ class MirrorStore:
         oid = self.overlay[ref]
         return f"{oid}{colon}{path}" if oid is not None else ""
 
-    def read_if_loose(self, oid: Oid) -> Object | None:
-        return self.local.read_if_loose(oid)
-
     def target(self, ref: RefName) -> Oid | None:
         return self.overlay[ref] if ref in self.overlay else self.local.target(ref)
 
