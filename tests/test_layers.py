@@ -402,9 +402,11 @@ def _modules(top: Path, verb: str, event: str = _EVENT) -> list[str]:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Each verb once, one after the other."""
+    """Each verb once, one after the other, where the policy of this commit was read before."""
     top = tmp_path_factory.mktemp("loaded")
     _project(top)
+    for verb in ("take", "release"):
+        _modules(top, verb)
     found = {}
     for verb in ("take", "check", "list", "guard", "release"):
         before = git(top, "for-each-ref", "refs/gitcoord/sessions")
