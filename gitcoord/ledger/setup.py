@@ -29,10 +29,11 @@ def init(
     ctx: Context, actor: Actor, *, sync: str = "", fold: bool | None = None, adopt: bool = False
 ) -> dict[str, object]:
     """Make the ledger, once. Running it again changes nothing; `adopt` makes a copied one this repository's own."""
-    found = ctx.store.resolve([LEDGER, TIP])
-    if found[0] is not None:
+    # The tip first: another process that makes the ledger meanwhile creates it after the ledger.
+    tip, ledger = ctx.store.resolve([TIP, LEDGER])
+    if ledger is not None:
         return _again(ctx, actor, adopt=adopt)
-    if found[1] is not None or ctx.settings.get("gitcoord.root"):
+    if tip is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     require_room(ctx, adopt=adopt)
     return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())

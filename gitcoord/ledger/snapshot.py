@@ -196,6 +196,8 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
     if beats and beats[0] is not None:
         snapshot.sessions[agent] = beats[0]
     if not trusting:
+        if tip is None and snapshot.commit.parents and ctx.store.resolve([TIP])[0] is not None:
+            return _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)  # it was made meanwhile
         _require_ancestor(ctx, snapshot, copied=copied)
     snapshot.state.prefetch(parts)
     if not trusting:
