@@ -19,7 +19,7 @@ ARCHIVE = "refs/gitcoord-archive/"
 # The root last: while it is there, a teardown that was interrupted is known to have more to do.
 _WRITTEN = (
     "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",
-    "gitcoord.pushOptions", "gitcoord.readOnly",
+    "gitcoord.pushOptions", "gitcoord.readOnly", "gitcoord.formerRoot",
 )  # fmt: skip
 _TRIES = 5
 

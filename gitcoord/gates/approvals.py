@@ -76,12 +76,15 @@ def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, re
     return transact(ctx, decide, Answer(actor, id, approved, blob, reason))
 
 
-def require_overseer(ctx: Context, actor: Actor | None, action: str) -> None:
-    """Raise Refused for an agent without the right. A person at a terminal may, and a script without an agent's name."""
+def require_overseer(ctx: Context, actor: Actor | None, action: str, *, trusting: bool = False) -> None:
+    """Raise Refused for an agent without the right. A person at a terminal may, and a script without an agent's name.
+
+    `trusting`: also by a ledger that is not the project's.
+    """
     if actor is None or actor.person:
         return
     try:
-        snapshot = read_snapshot(ctx)
+        snapshot = read_snapshot(ctx, trusting=trusting)
     except NotInitialised:
         return
     refusal = not_an_overseer(snapshot.state, actor, ctx.world(snapshot), action)

@@ -54,9 +54,9 @@ def commit_named(call: Call, name: str) -> str:
 def show(call: Call, values: Values, words: list[str]) -> int:
     result = rules.rules(call.ctx, "".join(words))
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
-    elif not result["version"]:
+    if call.is_not_set_up(result):
+        return 0
+    if not result["version"]:
         call.screen.note("note: this project has no written rules")
         call.screen.hint(f"write {RULES}, or take the starter: git coord init --policy")
     else:

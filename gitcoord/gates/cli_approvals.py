@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import printable
 from gitcoord.gates.approvals import answer, difference, listing
-from gitcoord.terminal.call import is_set_up
+from gitcoord.terminal.call import has_ledger
 from gitcoord.terminal.screen import ago
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def approvals(call: Call, values: Values, words: list[str]) -> int:
-    if not is_set_up(call.ctx):
+    if not has_ledger(call.ctx):
         call.screen.answer({"initialised": False, "approvals": []})
         call.is_not_set_up({"initialised": False})
         return 0

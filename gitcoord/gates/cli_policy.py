@@ -6,7 +6,7 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.gates import explain as app
 from gitcoord.gates.cli import commit_named
-from gitcoord.terminal.call import is_set_up
+from gitcoord.terminal.call import has_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def role(call: Call, values: Values, words: list[str]) -> int:
 
 def _nothing(call: Call, **empty: object) -> bool:
     """Answer with nothing, and without an error, where gitcoord is not set up."""
-    if is_set_up(call.ctx):
+    if has_ledger(call.ctx):
         return False
     call.screen.answer({"initialised": False, **empty})
     return call.is_not_set_up({"initialised": False})

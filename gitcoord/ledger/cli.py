@@ -72,6 +72,7 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     seen of it has no difference, that error."""
     from gitcoord.ledger import fsck as app_fsck
     from gitcoord.ledger.repair import service as app_repair
+    from gitcoord.ledger.setup import find_other_ledger
 
     repair = bool(values.get("repair"))
     unseen = _look(call)
@@ -85,7 +86,7 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     except NotInitialised as error:
         call.screen.answer({"initialised": False, "clean": True, "differences": []})
         call.screen.note(f"note: {error.message}")
-        call.screen.hint(*(hint for hint in error.hints if hint.startswith("rename")))
+        call.screen.hint(*error.hints)
         return 0
     if unseen is not None and not repair:
         if result["clean"]:
@@ -99,7 +100,10 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     if result["clean"]:
         call.screen.say(f"clean: {result['events']} events")
         return 0
-    if not repair:
+    other = find_other_ledger(call.ctx) if call.ctx.may_name_another_ledger() else None
+    if other is not None:
+        call.screen.hint(*other.hints)
+    elif not repair:
         call.screen.hint("repair it: git coord fsck --repair")
     return 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
 from gitcoord.ledger.remote.join import by_ssh
-from gitcoord.ledger.remote.membership import authority_of, begin
+from gitcoord.ledger.remote.membership import begin, find, find_own
 from gitcoord.ledger.sessions import Actor
 
 TYPE_CHECKING = False
@@ -21,24 +21,29 @@ _STAYS_CONNECTED = (
 
 
 def init(call: Call, values: Values, words: list[str]) -> int:
-    where = authority_of(call.ctx, str(values.get("remote", "")))
+    adopt = bool(values.get("adopt"))
+    wish = str(values.get("remote", ""))
+    membership = find_own(call.ctx) if adopt and not wish else find(call.ctx, wish, look=False)
     result = begin(
         call.ctx,
         _initialiser(call),
-        where,
+        membership,
         sync=str(values.get("sync", "")),
         fold=_fold(values),
-        adopt=bool(values.get("adopt")),
+        adopt=adopt,
         same=bool(values.get("same")),
         read_only=bool(values.get("read-only")),
     )
-    if values.get("policy"):
-        from gitcoord.policy.starter import write_starter
+    remote = str(result.get("remote", ""))
+    if values.get("policy") or (adopt and call.ctx.policy_setting("root")):
+        from gitcoord.policy.starter import name_ledger, write_starter
 
-        email, remote = call.ctx.settings.get("user.email"), str(result.get("remote", ""))
-        result["policy"] = write_starter(call.ctx.repo, str(result["root"]), email, remote)
+        email = call.ctx.settings.get("user.email")
+        written = write_starter(call.ctx.repo, str(result["root"]), email, remote) if values.get("policy") else []
+        named = name_ledger(call.ctx.repo, str(result["root"]) if adopt else "", remote)
+        result["policy"] = [*written, *(name for name in named if name not in written)]
     call.screen.answer(result)
-    _tell(call, result, where)
+    _tell(call, result, remote)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import CONFIG
-from gitcoord.git.files import exists, inode, make_directory
+from gitcoord.git.files import exists, inode, make_directory, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,6 +148,14 @@ class Context:
         from gitcoord.git.commands.settings import get_setting
 
         return get_setting(self.repo.env, f"gitcoord.{name}", file=path).text.strip()
+
+    def may_name_another_ledger(self) -> bool:
+        """Whether the policy in the work tree lacks the root of this clone's ledger: `named_ledger` then looks closer."""
+        root = self.settings.get("gitcoord.root").encode()
+        if not root or not self.repo.worktree:
+            return False
+        text = read_file(f"{self.repo.worktree}/{CONFIG}", 1 << 20)
+        return root not in text and b"root" in text.lower()
 
     def is_authority(self, record: dict[str, object]) -> bool:
         """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""

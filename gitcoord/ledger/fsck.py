@@ -7,15 +7,17 @@ refs that follow from it.
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, encode_file
-from gitcoord.base.errors import CouldNotJudge, NotInitialised, StoreError
+from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Illegal, effects
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
+from gitcoord.ledger.named_ledger import no_ledger, other_ledger
 from gitcoord.ledger.sessions import KILLED, OPEN, Heartbeat, agent_records
 from gitcoord.ledger.snapshot import parse_heartbeat
 from gitcoord.ledger.state import State
@@ -144,7 +146,7 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
-            raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+            raise no_ledger(ctx)
         return {"differences": [f"the ledger ({LEDGER}) is missing", *_lacking(ctx)], "events": 0}, Replay()
     differences = []
     if tip is None:
@@ -166,6 +168,8 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
     if known and outcome.root != known:
         differences.append(f"the ledger begins at {outcome.root[:12]}, not at {known[:12]} as recorded")
     if outcome.last is not None:
+        other = other_ledger(ctx, format_record(outcome.state).sync)
+        differences += [other.message] if other is not None else []
         differences += tree_differences(ctx, outcome)
         differences += _ref_differences(ctx, outcome)
         differences += _session_differences(ctx, outcome.state)

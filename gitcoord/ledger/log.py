@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
-from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import LEDGER, TIP, covers, shown
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.kinds import agents_in, kind_of
+from gitcoord.ledger.named_ledger import no_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def commits(ctx: Context, reader: Reader, *, oldest_first: bool = False, start: 
     if answer.code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
         raise CouldNotJudge(f"git cannot walk the ledger: {answer.complaint}")
     if answer.code:
-        raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+        raise no_ledger(ctx)
     yield from read_commits(reader, answer.lines)
 
 

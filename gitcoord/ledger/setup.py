@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, encode_file
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
-from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refusal, Refused, StoreError, UsageError
+from gitcoord.base.names import CONFIG, LEDGER, TIP, quote, shell_word
 from gitcoord.git.commands.objects import roots
 from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
+from gitcoord.git.commands.remotes import list_remotes
 from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, SwapFailed
@@ -14,12 +15,15 @@ from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import REPAIR, Commit
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.format import format_record
+from gitcoord.ledger.named_ledger import other_ledger, setup_command
 from gitcoord.ledger.snapshot import free_branch, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import event_commit, swap_over_locks, transact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.git.store import Reader
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
@@ -36,6 +40,8 @@ def init(
     if tip is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     require_room(ctx, adopt=adopt)
+    if not adopt:
+        require_unnamed(ctx)
     return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())
 
 
@@ -108,11 +114,40 @@ def require_room(ctx: Context, *, adopt: bool = False) -> None:
                 "remote-ledger",
                 f"'{name}' already has a ledger",
                 hints=(
-                    f"use that one: git coord init --remote {name}",
+                    f"use that one: git coord setup --remote {shell_word(name)}",
                     "or begin one that is this clone's alone: git coord init --adopt",
                 ),
             )
         )
+
+
+def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
+    """Refuse to make a ledger where the policy names one, which is neither here nor at the remotes that were looked at."""
+    named = ctx.policy_setting("root")
+    if not named:
+        return
+    remotes = list(looked_at) or list_remotes(ctx.repo.env).lines
+    where = f" nor at {', '.join(quote(name) for name in looked_at)}" if looked_at else ""
+    raise Refused(
+        Refusal(
+            "no-ledger",
+            f"this project's ledger, which begins at {named[:12]}, is not here{where}: nothing was changed",
+            hints=(
+                f"share it from the clone that has it: git coord setup --remote {shell_word((remotes or ['origin'])[0])}",
+                f"then, here: {setup_command(ctx)}",
+                f"if nobody has it any more, a person takes 'root' out of {CONFIG}",
+            ),
+        )
+    )
+
+
+def find_other_ledger(ctx: Context) -> CouldNotJudge | None:
+    """The error of `other_ledger`, for a caller that has not read the ledger."""
+    try:
+        trunk = format_record(read_snapshot(ctx, trusting=True).state).sync
+    except GitcoordError:
+        return None  # a damaged ledger is reported elsewhere
+    return other_ledger(ctx, trunk)
 
 
 def is_ledger(store: Reader, name: str) -> bool:
@@ -174,5 +209,7 @@ def note(ctx: Context, values: dict[str, str]) -> None:
 
 def note_root(ctx: Context, root: str) -> None:
     """The ledger was rewritten, and is taken as it is: for this process too."""
-    note(ctx, {"root": root})
+    note(
+        ctx, {"formerRoot": ctx.settings.get("gitcoord.root"), "root": root}
+    )  # the policy may still name the former one
     ctx.settings = Settings([*ctx.settings.pairs, ("gitcoord.root", root)])

@@ -182,8 +182,9 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
             server, found = found, tip  # what was seen here is shown
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
-            _require_no_policy(ctx)
-            raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+            from gitcoord.ledger.named_ledger import no_ledger
+
+            raise no_ledger(ctx)
         raise CouldNotJudge(f"the ledger ({LEDGER}) is missing", hints=REPAIR)
     try:
         snapshot = Snapshot(ctx.store, tip.oid if tip is not None else None, Commit(found, LEDGER))
@@ -222,7 +223,7 @@ def refuse_own_branch(ctx: Context, noted: bool) -> None:
     free = free_branch(ctx, "refs/remotes/origin/")
     raise NotInitialised(
         "gitcoord is not set up in this repository, and its branch 'gitcoord' is somebody's own: the ledger needs that name",
-        hints=(f"rename it: git branch -m gitcoord {free}", "then set it up: git coord init"),
+        hints=(f"rename it: git branch -m gitcoord {free}", "then set it up: git coord setup"),
     )
 
 
@@ -234,18 +235,6 @@ def free_branch(ctx: Context, below: str) -> str:
         number += 1
         name = f"gitcoord-branch-{number}"
     return name
-
-
-def _require_no_policy(ctx: Context) -> None:
-    """A clone of a project whose policy names a ledger has to join it: it is not one that has none."""
-    if not ctx.repo.worktree:
-        return
-    if ctx.policy_setting("root"):
-        where = ctx.policy_setting("authority")
-        raise CouldNotJudge(
-            "this project has a ledger, which this clone has not joined",
-            hints=(f"join it: git coord init{'' if where else ' --remote <remote>'}",),
-        )
 
 
 def parts_for(agent: str, items: Iterable[Item]) -> tuple[Part, ...]:
@@ -295,6 +284,17 @@ def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> Non
                 "make this one an authority of its own: git coord init --adopt",
             ),
         )
+    if not copied and ctx.may_name_another_ledger():
+        _require_named(ctx, snapshot)
+
+
+def _require_named(ctx: Context, snapshot: Snapshot) -> None:
+    """Refuse a ledger where the policy names another."""
+    from gitcoord.ledger.named_ledger import other_ledger
+
+    error = other_ledger(ctx, format_record(snapshot.state).sync)
+    if error is not None:
+        raise error
 
 
 def parse_heartbeat(found: Object) -> Heartbeat:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitcoord.base.errors import UsageError
+from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.base.names import agent_from_email
 from gitcoord.git.commands.objects import staged_blob
+from gitcoord.git.commands.settings import get_setting, set_in_file
 from gitcoord.git.repo import Repo
 
 CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
@@ -120,7 +121,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;	timeout = 10m
 """
 
-AUTHORITY = """	# The remote that decides: every clone joins its ledger with 'git coord init'.
+AUTHORITY = """	# The remote that decides: every clone joins its ledger with 'git coord setup'.
 	authority = {remote}
 """
 
@@ -177,6 +178,29 @@ def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[s
         # Exactly one line break between, so that `remove_starter` finds the old content again, to the byte.
         path.write_bytes(old + (b"\n" if old else b"") + _starter(root, email, remote)[name])
     return written
+
+
+def unnamed(repo: Repo, root: str, remote: str) -> dict[str, str]:
+    """The settings of an existing policy that name another ledger than this root, or another authority than this remote, with
+    the values that they should have. '' says nothing."""
+    file = Path(repo.worktree, _FILES[0])
+    if not repo.worktree or not file.exists() or file.is_symlink():
+        return {}
+    wanted = {"gitcoord.root": root, "gitcoord.authority": remote}
+    return {
+        key: value
+        for key, value in wanted.items()
+        if value and get_setting(repo.env, key, file=str(file)).text.strip() != value
+    }
+
+
+def name_ledger(repo: Repo, root: str, remote: str) -> list[str]:
+    """Write these settings; gives the names of the files that changed. git edits the file: everything else in it stays."""
+    settings = unnamed(repo, root, remote)
+    for key, value in settings.items():
+        answer = set_in_file(repo.env, key, value, file=str(Path(repo.worktree, _FILES[0])))
+        answer.require(f"git cannot write {key} to {_FILES[0]}", StoreError)
+    return [_FILES[0]] if settings else []
 
 
 def remove_starter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import format_duration, parse_duration
-from gitcoord.base.errors import ServerBehind, UsageError
+from gitcoord.base.errors import NotInitialised, ServerBehind, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
 from gitcoord.git.host import isatty
 from gitcoord.git.process import Environ
@@ -47,13 +47,15 @@ class Call:
     def actor_if_set_up(self) -> Actor | None:
         """The actor; None where nobody is named and gitcoord is not set up, so that no name is needed."""
         actor = self.actor_or_none()
-        if actor is None and not is_set_up(self.ctx):
+        if actor is None and not has_ledger(self.ctx):
             return None
         return actor or self.actor()
 
-    def recent(self, most: int = 0) -> dict[str, object]:
+    def recent(self, most: int = 0, *, warns: bool = True) -> dict[str, object]:
         """Before looking: at a remote authority, look there if the last look is more than so many seconds ago. Tells how
-        old what this clone knows is, also where it cannot be renewed."""
+        old what this clone knows is, also where it cannot be renewed. `warns`: say so where this is not the project's ledger."""
+        if warns:
+            self._warn_of_another_ledger()
         if not self.ctx.remote:
             return {}
         from gitcoord.ledger.remote.fetch import refresh_if_older
@@ -73,8 +75,22 @@ class Call:
         """Reading before gitcoord is set up shows nothing. That is no error, but a note says so."""
         if result["initialised"]:
             return False
+        from gitcoord.ledger.named_ledger import setup_command
+
         self.screen.note("note: gitcoord is not set up in this repository")
+        self.screen.hint(f"set it up: {setup_command(self.ctx)}")
         return True
+
+    def _warn_of_another_ledger(self) -> None:
+        """Looking at a ledger that may not be used is allowed; a warning says which one it is."""
+        if not self.ctx.may_name_another_ledger():
+            return
+        from gitcoord.ledger.setup import find_other_ledger
+
+        error = find_other_ledger(self.ctx)
+        if error is not None:
+            self.screen.note(f"warning: {error.message}")
+            self.screen.hint(*error.hints)
 
     def warn(self, result: dict[str, object]) -> None:
         """Print the warnings of validators."""
@@ -98,6 +114,18 @@ def run(verb: Verb, call: Call, values: Values, words: list[str]) -> int:
 
 def is_set_up(ctx: Context) -> bool:
     return bool(ctx.settings.get("gitcoord.root") or any(ctx.store.resolve([LEDGER, TIP])))
+
+
+def has_ledger(ctx: Context) -> bool:
+    """Is there a ledger? CouldNotJudge where the project has one that this clone has not joined."""
+    if is_set_up(ctx):
+        return True
+    from gitcoord.ledger.named_ledger import no_ledger
+
+    error = no_ledger(ctx)
+    if not isinstance(error, NotInitialised):
+        raise error
+    return False
 
 
 def text(values: Values, name: str) -> str:

@@ -12,7 +12,7 @@ from gitcoord.views import status as views
 
 
 def status(call: Call, values: Values, words: list[str]) -> int:
-    age = call.recent()
+    age = call.recent(warns=False)  # the warnings below say it
     result: Any = {**views.status(call.ctx, call.actor_or_none()), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):

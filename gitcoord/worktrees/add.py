@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, StoreError, UsageError, refused
+from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.query import check, listing
 from gitcoord.git.commands.objects import count_apart
@@ -23,6 +23,7 @@ from gitcoord.git.files import create_directory, exists, is_directory, remove_di
 from gitcoord.git.locks.queue import Queue
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
+from gitcoord.ledger.named_ledger import no_ledger
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.worktree_notes import noted_claims
@@ -166,7 +167,7 @@ def add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     """Work tree, branch, identity and claims in one go; where one of them cannot be had, none of them is left."""
     verdict = check(ctx, Actor(command.agent), ())
     if not verdict["initialised"]:
-        raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+        raise no_ledger(ctx)
     if "refused" in verdict:
         raise refused(str(verdict["refused"]), str(verdict["message"]))
     with Queue(ctx.scratch("worktree.lock"), QUEUE_SECONDS):  # settings and names are looked at before they are made

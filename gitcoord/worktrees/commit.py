@@ -8,7 +8,7 @@ queue, so that no claim is granted between them.
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, NotInitialised, Refusal, Refused, StoreError, TimedOut, UsageError, refused
+from gitcoord.base.errors import Contention, Refusal, Refused, StoreError, TimedOut, UsageError, refused
 from gitcoord.base.names import Oid, ancestors, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.query import check
@@ -19,6 +19,7 @@ from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.named_ledger import no_ledger
 from gitcoord.ledger.refusal_counts import count_refusal
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
@@ -186,7 +187,7 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
     """The same verdict as `git claim check`."""
     result = check(ctx, actor, tuple(Item("path", row.path) for row in rows))
     if not result["initialised"]:
-        raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+        raise no_ledger(ctx)
     if result["allowed"]:
         return
     if "refused" in result:

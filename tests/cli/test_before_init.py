@@ -74,7 +74,8 @@ def test_every_verb_is_tried_before_init() -> None:
 def test_before_init_reading_is_no_error_and_needs_no_name(plain: World, line: str) -> None:
     """A hook in a repository without gitcoord must not stand in anybody's way."""
     before = _everything(plain)
-    assert _run(plain, line, agent="") == Done(0, "", "note: gitcoord is not set up in this repository\n")
+    told = "note: gitcoord is not set up in this repository\nhint: set it up: git coord setup\n"
+    assert _run(plain, line, agent="") == Done(0, "", told)
     done = _run(plain, line, "--json")
     assert holds(done, READING[line])["initialised"] is False
     assert _everything(plain) == before
@@ -84,7 +85,7 @@ def test_before_init_reading_is_no_error_and_needs_no_name(plain: World, line: s
 def test_before_init_writing_says_how_to_begin(plain: World, line: str) -> None:
     notes = (".git/gitcoord/", ".git/objects/")  # locks and caches, and objects that nothing names
     before = _everything(plain, *notes)
-    told = "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n"
+    told = "error: gitcoord is not set up in this repository\nhint: set it up: git coord setup\n"
     assert _run(plain, line) == Done(2, "", told)
     refused(_run(plain, line, "--json"), "not-initialised", 2)
     assert _everything(plain, *notes) == before

@@ -320,7 +320,7 @@ def test_init_where_a_remote_has_a_ledger(plain: World) -> None:
     plain.git("config", "--remove-section", "gitcoord")
     before = _everything(plain)
     done = plain.coord("init")
-    assert done.code == 1 and "git coord init --remote origin" in done.err and "git coord init --adopt" in done.err, (
+    assert done.code == 1 and "git coord setup --remote origin" in done.err and "git coord init --adopt" in done.err, (
         done
     )
     assert _everything(plain) == before

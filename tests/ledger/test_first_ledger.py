@@ -9,6 +9,7 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.base.names import Oid, RefName
+from gitcoord.git.config import Settings
 from gitcoord.git.loose_reader import LooseReader
 from gitcoord.git.repo import Repo
 from gitcoord.ledger.context import Context
@@ -16,7 +17,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.world.client import ClientWorld
 from tests.cli.support import World
-from tests.support import FakeHost, Settings, plumbing_store, repo_at
+from tests.support import FakeHost, plumbing_store, repo_at
 
 
 class Interrupted(LooseReader):

@@ -33,9 +33,9 @@ from gitcoord.world.open import environ, open_repository
 verb, *words = sys.argv[1:]
 ctx = open_repository(environ(), writing=True)
 if verb == "join":
-    from gitcoord.ledger.remote.membership import begin
+    from gitcoord.ledger.remote.membership import begin, find
     from gitcoord.ledger.sessions import Actor
-    begin(ctx, Actor(words[0]), "origin")
+    begin(ctx, Actor(words[0]), find(ctx, "origin"))
 elif verb == "fsck":
     from gitcoord.ledger.fsck import fsck
     print(*fsck(ctx, ctx.store, None)["differences"], sep="\\n", end="")

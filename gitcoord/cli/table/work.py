@@ -18,6 +18,10 @@ _START = {
         "",
         _YES,
         _DRY_RUN,
+        Option(
+            "remote", "text", "Let this remote decide, for all its clones: join its ledger, or make it.", label="REMOTE"
+        ),
+        Option("local", "flag", "Let this clone alone decide."),
         Option("tool", "texts", "Set up this agent tool, found or not; may be given again.", label="TOOL"),
         Option("no-tools", "flag", "Leave the agent tools alone."),
         _USER,
@@ -66,7 +70,7 @@ _START = {
     ),
     "teardown": row(
         "Take gitcoord out of this repository; the ledger is kept.",
-        "cli.setup:teardown",
+        "cli.cli_teardown:teardown",
         "",
         _YES,
         _DRY_RUN,

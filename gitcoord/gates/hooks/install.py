@@ -6,7 +6,7 @@ our hook takes the place of the existing one, which is kept beside it and runs f
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.claims.facts import deploy_refs
 from gitcoord.gates.hooks.files import bring_back, look, put, same_file
 from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
@@ -66,14 +66,7 @@ class Plan(NamedTuple):
 
 def gated_refs(ctx: Context) -> list[str]:
     """The refs that the reference-transaction hook judges: trunk and the refs of deploy targets."""
-    try:
-        snapshot = read_snapshot(ctx)
-    except NotInitialised as error:
-        if any(hint.startswith("rename") for hint in error.hints):
-            raise
-        raise NotInitialised(
-            error.message, hints=("make the ledger: git coord init", "or all in one step: git coord setup")
-        ) from None
+    snapshot = read_snapshot(ctx)
     return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state).sync}", *deploy_refs(ctx, snapshot)]))
 
 

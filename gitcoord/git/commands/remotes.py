@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.git.long_process import finish_bounded, run_bounded
+from gitcoord.git.long_process import finish_bounded, run_all_bounded, run_bounded
 from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Child, has_terminal, run, without_grafts
 
 TYPE_CHECKING = False
@@ -49,6 +49,12 @@ def fetch_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec
 
 def look_at_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, ref: str) -> Answer:
     return _ask_silently(env, deadline, notes, ["ls-remote", "--quiet", "--", name, ref])
+
+
+def look_at_remotes(env: Env, names: list[str], seconds: float, *refs: str) -> list[Answer]:
+    """`ls-remote` of several remotes at once, each within so many seconds."""
+    quiet = {**env, b"GIT_TERMINAL_PROMPT": b"0"}
+    return run_all_bounded([[*GIT, "ls-remote", "--quiet", "--", name, *refs] for name in names], quiet, seconds)
 
 
 def fetch_branch(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec: str) -> Answer:

@@ -38,6 +38,11 @@ def get_setting(env: Env, key: str, *, file: str = "", kind: str = "") -> Answer
     return run([*GIT, "config", *where, "--get", key], env)
 
 
+def set_in_file(env: Env, key: str, value: str, *, file: str) -> Answer:
+    """Replaces all values of this key; other lines of the file stay as they are."""
+    return run([*GIT, "config", "--file", file, "--replace-all", key, value], env)
+
+
 def get_local_values(env: Env, key: str) -> Answer:
     return run([*GIT, "config", "--local", "--get-all", key], env)
 

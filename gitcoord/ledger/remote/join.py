@@ -6,7 +6,7 @@ Nothing is written to this clone's settings before the remote has accepted: a fa
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
-from gitcoord.base.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
+from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import drop_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
@@ -20,7 +20,7 @@ from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, 
 from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
 from gitcoord.ledger.remote.server_behind import check_gone
 from gitcoord.ledger.remote.transaction import RemoteAuthority
-from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
+from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, require_unnamed, root_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import prepare, transact
 from gitcoord.startup.namedtuple import NamedTuple
@@ -64,10 +64,12 @@ def init_remote(
     read_only: bool = False,
 ) -> dict[str, object]:
     """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
-    `looks`: nothing is pushed there, now or later.
+    `read_only`: nothing is pushed there, now or later. Where the policy names a ledger, no other one is made or joined,
+    except with `adopt`.
     """
     local = _local(ctx)
-    found = _find(ctx, local, name)
+    root = "" if adopt else ctx.policy_setting("root")
+    found = _find(ctx, local, name, root)
     if read_only and found.there is None:
         raise Refused(
             Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
@@ -79,7 +81,7 @@ def init_remote(
         _move_there(joined, ctx, actor, found.url)
     elif found.there is None:
         made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
-    _fetch_first(joined, local, found)
+    _fetch_first(joined, local, found, root)
     if local.resolve([LEDGER])[0] is None:
         raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
     _follow_tip(joined)
@@ -93,8 +95,9 @@ def init_remote(
     }  # fmt: skip
 
 
-def _fetch_first(joined: Context, local: PlumbingStore, found: _Found) -> None:
-    """Fetch. Refused if the remote's branch is no ledger; this clone is then left as it was."""
+def _fetch_first(joined: Context, local: PlumbingStore, found: _Found, root: str) -> None:
+    """Fetch. Refused if the remote's branch is no ledger, or not the one that begins at `root`; this clone is then left as it
+    was."""
     known = local.resolve([TIP])[0] is not None
     try:
         fetch(joined)
@@ -104,10 +107,19 @@ def _fetch_first(joined: Context, local: PlumbingStore, found: _Found) -> None:
     if not known and there is not None and not is_ledger(local, LEDGER):
         _forget_copies(local)
         raise not_a_ledger(joined, found.name, there)
+    if root and there is not None and not _begins_at(joined, root):
+        if not known:
+            _forget_copies(local)
+        raise _not_the_named(found.name, root)
 
 
-def _find(ctx: Context, local: PlumbingStore, name: str) -> _Found:
-    """Refused if this clone and the remote each have a ledger, and neither is the other's earlier state."""
+def _begins_at(joined: Context, root: str) -> bool:
+    return root in (root_of(joined), joined.settings.get("gitcoord.formerroot"))
+
+
+def _find(ctx: Context, local: PlumbingStore, name: str, root: str) -> _Found:
+    """Refused if this clone and the remote each have a ledger, and neither is the other's earlier state; and if the one that
+    begins at `root` is neither here nor there."""
     url, there = _url(ctx, name), _ledger_there(ctx, name)
     here = local.resolve([LEDGER])[0]
     has_own = ctx.remote == "" and here is not None
@@ -121,6 +133,10 @@ def _find(ctx: Context, local: PlumbingStore, name: str) -> _Found:
         )
     if there is None and ctx.remote == name and any(local.resolve([LEDGER, TIP])):
         check_gone(ctx)
+    if there is None and root and not has_own:
+        require_unnamed(ctx, [name])
+    if there is None and root and has_own and not _begins_at(ctx, root):
+        raise _not_the_named("this clone", root)
     return _Found(name, url, there, has_own)
 
 
@@ -280,6 +296,16 @@ def _forget_copies(local: PlumbingStore) -> None:
     refs = {**local.list_refs(CLAIMS), **local.list_refs(SESSIONS)}
     refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), local.resolve([LEDGER, TIP])) if oid is not None})
     local.swap([Delete(ref, oid) for ref, oid in refs.items()])
+
+
+def _not_the_named(name: str, root: str) -> Refused:
+    return Refused(
+        Refusal(
+            "other-ledger",
+            f"the ledger of {quote(name)} is not the project's, which begins at {root[:12]}: nothing was changed",
+            hints=(f"{CONFIG} says which one it is: ask who maintains it",),
+        )
+    )
 
 
 def _elsewhere(name: str, url: str, recorded: str) -> Refused:

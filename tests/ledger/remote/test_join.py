@@ -49,7 +49,7 @@ def test_a_clone_of_a_project_with_a_policy(fleet: Fleet) -> None:
     refused(new.claim("check", "--json", "a", agent="bob"), "could-not-judge", 4)
     found = new.claim("--json", "a", agent="bob")
     refused(found, "could-not-judge", 4)
-    assert found.json["hints"] == ["join it: git coord init"]
+    assert found.json["hints"] == ["join it: git coord setup"]
     assert new.coord("init").code == 0
     assert new.claim("a", agent="bob").code == 0
     assert [c["agent"] for c in one.claim("list", "--json").json["claims"]] == ["bob"]

@@ -1,0 +1,103 @@
+"""The ledger in `git coord setup`: which one this clone will use, in words, and whether it is shared."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.names import printable, quote, shell_word
+from gitcoord.cli import teardown as app
+from gitcoord.gates.approvals import require_overseer
+from gitcoord.gates.hooks.cli import watched
+from gitcoord.git.commands.remotes import remote_url
+from gitcoord.ledger.remote.join import without_secrets
+from gitcoord.ledger.remote.membership import Membership, find
+from gitcoord.ledger.setup import require_room
+from gitcoord.terminal.call import Call, at_terminal
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import put
+from gitcoord.world.open import open_repository
+
+
+def chosen(call: Call, values: Values, *, dry_run: bool) -> Membership:
+    """The ledger that this clone will use. A person is asked whether a new one is shared."""
+    wish, local = str(values.get("remote", "")), bool(values.get("local"))
+    found = find(call.ctx, wish, local=local)
+    if found.other and not dry_run:
+        found = _archived(call, values, found)
+    if found.here or found.remotes:
+        return found
+    require_room(call.ctx)
+    if found.known and not local and not dry_run and _is_asked(values):
+        name = "origin" if "origin" in found.known else found.known[0]
+        if said_yes(f"share the ledger through {quote(name)}, so that all its clones use this one?"):
+            return found._replace(remotes=(name,))
+    return found
+
+
+def _archived(call: Call, values: Values, found: Membership) -> Membership:
+    """Archive this clone's own ledger, which is not the project's. Refused while somebody holds a claim in it."""
+    require_overseer(call.ctx, watched(call), "give this clone's ledger up", trusting=True)
+    app.survey(call.ctx, None, force=False)
+    call.screen.say(f"will {_ARCHIVE}")
+    confirm(values, "go on?")
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(call.ctx.host.wall()))
+    archive = app.tear_down(call.ctx, None, stamp, force=False)["archive"]
+    call.screen.say(f"kept at {archive}")
+    call.ctx.store.close()
+    call.ctx = open_repository(call.environ, writing=True)
+    return found._replace(here=False, other=False)
+
+
+_ARCHIVE = "archive this clone's own ledger, which is not the project's"
+
+
+def ledger_lines(found: Membership, trunk: str) -> list[str]:
+    """The changes of the ledger that will be made."""
+    names = " or ".join(quote(name) for name in found.remotes)
+    lines = [_ARCHIVE] if found.other else []
+    if found.found:
+        return [*lines, f"join the ledger of {names}"]
+    if found.here and not found.other:
+        return []
+    where = f" at {names}, unless it has one" if names else ""
+    return [*lines, f"make the ledger{where}; work lands on '{printable(trunk)}'"]
+
+
+def moves(call: Call, found: Membership) -> list[str]:
+    """The line for a ledger of this clone that will be shared through a remote."""
+    if found.here and not found.other and found.remote and found.remote != call.ctx.remote:
+        return [f"move this clone's ledger to {quote(found.remote)}, for all its clones"]
+    return []
+
+
+def tell_authority(call: Call, found: Membership, remote: str) -> None:
+    """Say which authority decides now, what was not seen, and how a local ledger is shared."""
+    call.screen.note(*(f"note: {quote(name)} was not looked at: {printable(why)}" for name, why in found.silent))
+    if remote:
+        url = printable(without_secrets(remote_url(call.ctx.repo.env, remote).text.strip()))
+        call.screen.say(f"authority: {quote(remote)} ({url}); every clone that runs 'git coord setup' uses this ledger")
+        return
+    call.screen.say("authority: this clone alone; claims made here are not seen in other clones")
+    if found.known:
+        name = "origin" if "origin" in found.known else found.known[0]
+        call.screen.hint(f"share it with all clones of {quote(name)}: git coord setup --remote {shell_word(name)}")
+
+
+def _is_asked(values: Values) -> bool:
+    return not values.get("yes") and at_terminal()
+
+
+def confirm(values: Values, question: str) -> None:
+    """Only a person is asked, who has not said --yes."""
+    if not _is_asked(values):
+        return
+    if not said_yes(question):
+        raise Refused(Refusal("declined", "nothing was changed"))
+
+
+def said_yes(question: str) -> bool:
+    put(2, f"{question} [Y/n] ")
+    answer = sys.stdin.readline()
+    return bool(answer) and answer.strip().lower() in ("", "y", "yes")

@@ -1,0 +1,315 @@
+"""One project, one ledger: clones join the ledger that the policy names, and never make a second one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import Done, World
+from tests.support import CLAIM, COORD, HANDOFF, git
+
+ROOT = "f" * 40
+
+
+class Project:
+    """A bare repository, and clones of it, each set up as its user likes."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.bare = place / "server.git"
+        git(place, "init", "-q", "--bare", "-b", "main", str(self.bare))
+        self.one = self.clone("one")
+        self.one.git("checkout", "-q", "-B", "main")
+        self.one.commit({"src/a.py": "a\n", "f": "f\n"})
+        self.one.git("push", "-q", "-u", "origin", "main")
+
+    def clone(self, name: str) -> World:
+        git(self.place, "clone", "-q", str(self.bare), str(self.place / name))
+        return World(self.place / name, made=True)
+
+    def share_policy(self, world: World) -> None:
+        """Commit what was set up, and push it to trunk."""
+        world.git("add", "-A")
+        world.git("commit", "-q", "--no-verify", "-m", "policy")
+        world.git("push", "-q", "--no-verify", "origin", "main")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    (bin / "git-claim").write_text("#!/bin/sh\nexit 0\n")
+    (bin / "git-claim").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin}:{os.environ['PATH']}")
+    return Project(tmp_path)
+
+
+def refused(done: Done, error: str, code: int) -> None:
+    assert (done.code, done.json["ok"], done.json["error"]) == (code, False, error), done
+
+
+def ledgers(*worlds: World) -> set[str]:
+    return {world.git("config", "gitcoord.root", ok=False) for world in worlds} - {""}
+
+
+def follow(world: World, hint: str) -> Done:
+    """Run the command that a hint names."""
+    command = hint[hint.index("git coord ") :]
+    return world.run(COORD, tuple(command.split()[2:]), "")
+
+
+# --- clones ----------------------------------------------------------------------------------------------------------
+
+
+def test_two_clones_that_each_run_setup_never_have_two_ledgers(project: Project) -> None:
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    two = project.clone("two")
+    done = two.coord("setup", "--no-tools", "--json")
+    refused(done, "no-ledger", 1)
+    assert ledgers(two) == set() and "refs/heads/gitcoord" not in two.refs(), "nothing was made"
+    assert one.take("f", agent="alice") == 3
+    refused(two.claim("f", "--json", agent="bob"), "could-not-judge", 4)
+    # The hints, followed literally: in the clone that has the ledger, then here.
+    share, here = done.json["hints"][:2]
+    assert follow(one, share).code == 0
+    assert follow(two, here).code == 0
+    assert len(ledgers(one, two)) == 1
+    refused(two.claim("f", "--json", agent="bob"), "held", 1)
+
+
+@pytest.mark.parametrize(
+    "words", [("setup", "--no-tools"), ("init",), ("init", "--remote", "origin"), ("init", "--policy")]
+)
+def test_no_way_makes_a_second_one(project: Project, words: tuple[str, ...]) -> None:
+    assert project.one.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    two = project.clone("two")
+    before = two.refs(), (two.top / ".git/config").read_text(), git(project.bare, "for-each-ref")
+    refused(two.coord(*words, "--json"), "no-ledger", 1)
+    assert (two.refs(), (two.top / ".git/config").read_text(), git(project.bare, "for-each-ref")) == before
+
+
+@pytest.mark.parametrize("words", [("setup", "--no-tools"), ("init",), ("init", "--remote", "origin")])
+def test_a_clone_joins_the_remotes(project: Project, words: tuple[str, ...]) -> None:
+    """Whether or not the policy says which remote it is."""
+    assert project.one.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    assert project.one.coord("init", "--remote", "origin").code == 0
+    two = project.clone("two")
+    assert two.coord(*words).code == 0
+    assert len(ledgers(project.one, two)) == 1 and two.git("config", "gitcoord.authority") == "origin"
+
+
+def test_setup_joins_what_it_finds_without_any_policy(project: Project) -> None:
+    """Nobody has committed a policy yet, and this clone has not fetched the ledger."""
+    two = project.clone("two")
+    assert project.one.coord("init", "--remote", "origin").code == 0
+    done = two.coord("setup", "--no-tools")
+    assert done.code == 0 and "will join the ledger of 'origin'" in done.out, done
+    assert len(ledgers(project.one, two)) == 1
+
+
+def test_the_remote_that_has_it_is_found_among_several(project: Project) -> None:
+    assert project.one.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    assert project.one.coord("init", "--remote", "origin").code == 0
+    two = project.clone("two")
+    other = project.place / "other.git"
+    git(project.place, "init", "-q", "--bare", "-b", "main", str(other))
+    stranger = World(project.place / "stranger")
+    stranger.git("remote", "add", "origin", str(other))
+    assert stranger.coord("init", "--remote", "origin").code == 0
+    two.git("remote", "rename", "origin", "upstream")
+    two.git("remote", "add", "aaa", str(other))
+    two.git("remote", "add", "empty", str(project.place / "nothing.git"))
+    assert two.coord("setup", "--no-tools").code == 0
+    assert two.git("config", "gitcoord.authority") == "upstream" and len(ledgers(project.one, two)) == 1
+
+
+def test_another_ledger_at_the_remote_is_not_joined(project: Project) -> None:
+    assert project.one.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    two, three = project.clone("two"), project.clone("three")
+    git(two.top, "rm", "-q", "-r", "--cached", ".gitcoord")
+    shutil.rmtree(two.top / ".gitcoord")
+    assert two.coord("init", "--remote", "origin").code == 0
+    for words in (("setup", "--no-tools"), ("init",), ("init", "--remote", "origin")):
+        refused(three.coord(*words, "--json"), "other-ledger", 1)
+        assert ledgers(three) == set() and "refs/heads/gitcoord" not in three.refs()
+    refused(project.one.coord("init", "--remote", "origin", "--json"), "other-ledger", 1)
+
+
+# --- remotes that do not answer ----------------------------------------------------------------------------------------
+
+
+def test_a_remote_that_does_not_answer_is_not_taken_for_one_without_a_ledger(project: Project) -> None:
+    assert project.one.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    two = project.clone("two")
+    project.bare.rename(project.place / "elsewhere.git")
+    for words in (("setup", "--no-tools"), ("init",)):
+        done = two.coord(*words, "--json")
+        refused(done, "unreachable", 5)
+    assert ledgers(two) == set()
+
+
+def test_without_a_policy_a_silent_remote_stops_nobody(project: Project) -> None:
+    """A remote that never answers: the look at it is bounded, and what could not be seen is said."""
+    git(project.one.top, "config", "remote.origin.uploadpack", "sleep 600;:")
+    done = project.one.coord("setup", "--no-tools")
+    assert done.code == 0 and "'origin' was not looked at: no answer within 2 seconds" in done.err, done
+    assert "authority: this clone alone" in done.out
+
+
+# --- what setup says and offers ------------------------------------------------------------------------------------------
+
+
+def test_setup_says_which_authority_holds_and_offers_the_remote(project: Project) -> None:
+    one = project.one
+    done = one.coord("setup", "--no-tools")
+    assert "authority: this clone alone" in done.out and "git coord setup --remote origin" in done.err
+    assert one.coord("setup", "--no-tools", "--json").json["authority"] == "local"
+    done = one.coord("setup", "--no-tools", "--remote", "origin")
+    assert done.code == 0 and "authority: 'origin'" in done.out, done
+    assert one.coord("setup", "--no-tools", "--json").json["authority"] == "origin"
+    assert one.git("config", "-f", ".gitcoord/config", "gitcoord.authority") == "origin"
+    assert "refs/heads/gitcoord" in git(project.bare, "for-each-ref").decode()
+
+
+def test_local_is_said_and_not_asked_again(project: Project) -> None:
+    done = project.one.coord("setup", "--no-tools", "--local")
+    assert done.code == 0 and "authority: this clone alone" in done.out
+    assert "refs/heads/gitcoord" not in git(project.bare, "for-each-ref").decode()
+    refused(project.one.coord("setup", "--local", "--remote", "origin", "--json"), "usage", 2)
+
+
+def test_at_a_terminal_sharing_is_asked(project: Project) -> None:
+    with project.one.terminal("setup", "--no-tools", argv=COORD) as shown:
+        shown.until(lambda text: b"share the ledger through 'origin'" in text and b"[Y/n] " in text)
+        os.write(shown._master, b"y\n")
+        shown.until(lambda text: b"go on? [Y/n] " in text)
+        os.write(shown._master, b"y\n")
+        done = shown.end()
+    assert done.code == 0 and "authority: 'origin'" in done.out, done
+    assert "refs/heads/gitcoord" in git(project.bare, "for-each-ref").decode()
+
+
+def test_an_existing_policy_gets_the_authority(project: Project) -> None:
+    one = project.one
+    assert one.coord("init", "--policy").code == 0
+    text = (one.top / ".gitcoord/config").read_text() + '# ours\n[resource "gpu"]\n\tcapacity = 2\n'
+    (one.top / ".gitcoord/config").write_text(text)
+    done = one.coord("init", "--remote", "origin", "--policy", "--json")
+    assert done.code == 0 and done.json["policy"] == [".gitcoord/config"], done
+    assert one.git("config", "-f", ".gitcoord/config", "gitcoord.authority") == "origin"
+    after = (one.top / ".gitcoord/config").read_text()
+    assert [line for line in after.split("\n") if "authority" not in line] == [
+        line for line in text.split("\n") if "authority" not in line
+    ]
+    assert one.coord("init", "--remote", "origin", "--policy", "--json").json["policy"] == []
+
+
+# --- another ledger -----------------------------------------------------------------------------------------------------
+
+
+def other_ledger(project: Project) -> World:
+    """A clone with a ledger of its own, whose policy names the one that 'origin' has."""
+    two = project.clone("two")
+    assert two.coord("init").code == 0
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    project.share_policy(project.one)
+    two.git("pull", "-q", "--no-verify", "origin", "main")
+    return two
+
+
+def test_another_ledger_grants_nothing_and_says_so(project: Project) -> None:
+    two = other_ledger(project)
+    for words in (("f",), ("check", "f"), ("release", "--all")):
+        done = two.claim(*words, "--json", agent="bob")
+        refused(done, "could-not-judge", 4)
+        assert "is not the project's" in done.json["message"] and done.json["hints"] == [
+            "use the project's: git coord setup"
+        ]
+    assert two.coord("fsck").code == 1 and "is not the project's" in two.coord("fsck").out
+    assert two.coord("fsck", "--repair").code == 1
+    refused(two.coord("policy", "check", "--json"), "could-not-judge", 4)
+    for words in (("status",), ("log",), ("agents",)):
+        done = two.coord(*words)
+        assert done.code == 0 and done.err.count("is not the project's") == 1, done
+    assert "is not the project's" in two.claim("list").err
+
+
+def test_setup_joins_the_projects_and_keeps_the_other(project: Project) -> None:
+    two = other_ledger(project)
+    head = two.head
+    refused(two.coord("setup", "--no-tools", "--json"), "person", 1)  # an agent asks a person
+    done = two.coord("setup", "--no-tools", agent="")
+    assert done.code == 0 and "will archive this clone's own ledger" in done.out, done
+    assert len(ledgers(project.one, two)) == 1
+    assert [oid for ref, oid in two.refs().items() if ref.startswith("refs/gitcoord-archive/")] == [head]
+    assert two.claim("f", agent="bob").code == 0 and two.coord("fsck").code == 0
+    assert project.one.claim("f", agent="alice").code == 1
+
+
+def test_setup_archives_nothing_that_somebody_holds(project: Project) -> None:
+    two = project.clone("two")
+    assert two.coord("init").code == 0
+    two.take("f", agent="bob")
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    project.share_policy(project.one)
+    two.git("pull", "-q", "--no-verify", "origin", "main")
+    before = two.refs()
+    refused(two.coord("setup", "--no-tools", "--json", agent=""), "live-claims", 1)
+    assert two.refs() == before
+
+
+def test_setup_keeps_the_other_while_the_projects_is_nowhere(project: Project) -> None:
+    two = project.clone("two")
+    assert two.coord("init").code == 0
+    two.write(".gitcoord/config", f"[gitcoord]\n\troot = {ROOT}\n")
+    before = two.refs()
+    refused(two.coord("setup", "--no-tools", "--json"), "no-ledger", 1)
+    assert two.refs() == before
+
+
+def test_trunks_policy_counts_where_a_branch_still_names_an_older_one(project: Project) -> None:
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    one.git("checkout", "-q", "-b", "old")
+    one.write(".gitcoord/config", f"[gitcoord]\n\troot = {ROOT}\n")
+    assert one.claim("f").code == 0
+    one.git("checkout", "-q", "-f", "main")
+    one.write(".gitcoord/config", "[gitcoord]\n\troot = \n")
+    assert one.claim("f").code == 0
+
+
+# --- every command agrees -------------------------------------------------------------------------------------------------
+
+
+NOT_JOINED = (
+    "claim f", "claim list", "claim show f", "claim check f", "coord status", "coord agents", "coord log", "coord fsck",
+    "coord resources", "coord approvals", "coord role bob", "coord policy check", "coord policy explain f", "coord why f",
+    "coord task list", "coord journal show", "coord rules show", "coord rules who", "coord deploys", "coord once --list",
+    "coord worktree add fix", "coord commit -m x f", "coord start", "coord watch", "coord install-hooks", "handoff list",
+)  # fmt: skip
+
+
+def test_every_command_says_not_joined(project: Project) -> None:
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    project.share_policy(project.one)
+    two = project.clone("two")
+    two.write("f", "changed\n")
+    for line in NOT_JOINED:
+        command, *words = line.split()
+        argv = {"claim": CLAIM, "coord": COORD, "handoff": HANDOFF}[command]
+        done = two.run(argv, tuple(words), "bob")
+        told = "error: this project has a ledger, which this clone has not joined\nhint: join it: git coord setup\n"
+        assert (done.code, done.out, done.err) == (4, "", told), line
+    for words in (["check", "f"], ["list", "--mine"]):
+        assert two.claim(*words, agent="").err == told, "a script without a name is told the same"
