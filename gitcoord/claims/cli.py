@@ -6,8 +6,9 @@ from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refused, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
+from gitcoord.claims.model import Item
 from gitcoord.claims.take import Take
-from gitcoord.terminal.call import Call, duration, number, text
+from gitcoord.terminal.call import Call, duration, number, text, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
@@ -31,9 +32,11 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     units = number(values, "units")
     if "units" in values and not units:
         raise UsageError("units are counted from 1")
+    actor = call.actor()
+    items, new = _items(call, values, words)
     command = Take(
-        actor=call.actor(),
-        items=paths.items(call.ctx.repo, words),
+        actor=actor,
+        items=items,
         mode=str(values.get("mode", "write")),
         ttl=duration(values, "ttl"),
         expected=duration(values, "expect"),
@@ -54,16 +57,30 @@ def take(call: Call, values: Values, words: list[str]) -> int:
             )
             refused.hints = (f"wait for it: git claim --wait 10m {again}",)
         raise
-    call.screen.answer(result)
+    call.screen.answer({**result, "new": new} if new else result)
     claims: list[Row] = result["claims"]
     for claim in claims:
         verb = "still hold" if result["renewed"] else "claimed"
         mode = "" if claim["mode"] == "write" else f" ({claim['mode']})"
-        name = call.screen.paint(printable(str(claim["path"])), "bold")
+        name = call.screen.paint(printable(str(claim["path"])), "bold") + " (new)" * (claim["path"] in new)
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     _lost(call, result)
     return 0
+
+
+def _items(call: Call, values: Values, words: list[str]) -> tuple[tuple[Item, ...], list[str]]:
+    """The items, and the new paths among them. Words before `--` are checked for mistakes."""
+    repo = call.ctx.repo
+    items = paths.items(repo, words)
+    new = paths.missing(repo, items)
+    if new:
+        from gitcoord.claims.cli_new import not_committed, refuse_mistakes
+
+        new = not_committed(call, new)
+        judged = words[: len(words) - len(words_of(values, "--"))]
+        refuse_mistakes(call, [item.name for item in paths.items(repo, judged) if item.name in new], judged)
+    return items, new
 
 
 def _take(call: Call, command: Take, wait: int) -> Row:

@@ -18,6 +18,12 @@ def items(repo: Repo, words: list[str]) -> tuple[Item, ...]:
     return tuple(found)
 
 
+def missing(repo: Repo, items: tuple[Item, ...]) -> list[str]:
+    """The paths among the items that are not in the work tree."""
+    paths = [item.name for item in items if item.space == "path"] if repo.worktree else []
+    return [path for path in paths if not _exists(f"{repo.worktree}/{path}")]
+
+
 def one(repo: Repo, word: str) -> Item:
     found = _expand(repo, word)
     if len(found) != 1:

@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from gitcoord.base.codec import dumps
 from gitcoord.base.names import printable
+from gitcoord.cli.meant import meant
 from gitcoord.cli.table import claim, coord, expand, handoff, table_of
 from gitcoord.terminal.parser import Option, Values, Verb, labels
 
@@ -31,10 +32,16 @@ def main(command: str, argv: list[str], call_verb: CallVerb) -> int:
     except typer.TyperException as error:
         at = getattr(error, "ctx", None)  # the command whose words were wrong, where it got that far
         message, hint = error.format_message(), f"{at.command_path if at else f'git {command}'} -h"
+        hints = [*_of_another_command(command, words), hint]
         if "--json" in words:
-            print(dumps({"ok": False, "error": "usage", "message": message, "hints": [hint]}))
+            print(dumps({"ok": False, "error": "usage", "message": message, "hints": hints}))
         else:
-            print(f"error: {printable(message)}\nhint: {hint}", file=sys.stderr)
+            print(
+                f"error: {printable(message)}",
+                *(f"hint: {printable(line)}" for line in hints),
+                sep="\n",
+                file=sys.stderr,
+            )
         return 2
     except (typer.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
@@ -42,6 +49,14 @@ def main(command: str, argv: list[str], call_verb: CallVerb) -> int:
     except typer.Exit as error:
         return int(error.exit_code)
     return result if isinstance(result, int) else 0
+
+
+def _of_another_command(command: str, words: list[str]) -> list[str]:
+    """The command that was meant, where the first word is a verb of another one."""
+    if any(name.split()[0] == words[0] for name in table_of(command)):
+        return []
+    line = meant(words[0], [word for word in words[1:] if word != "--json"], exact=True)
+    return [line] if line else []
 
 
 class Group(TyperGroup):

@@ -74,8 +74,11 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         task: Annotated[str, Field(description="The task this belongs to.")] = "",
         nonce: Annotated[str, Field(description="A key of yours: a repeat under it has no second effect.")] = "",
     ) -> CallToolResult:
-        """Claim paths before changing them: all of them or none. What another holds is refused, with who holds it how long."""
-        return ask("take", paths, message=reason, mode=mode, ttl=ttl, task=task, nonce=nonce)
+        """Claim paths before changing them: all of them or none. What another holds is refused, with who holds it how long.
+        Names after "--" may be any; the others are checked for mistakes."""
+        after = paths[paths.index("--") + 1 :] if "--" in paths else []
+        words = [*paths[: len(paths) - len(after) - bool(after)], *after]
+        return ask("take", words, **{"--": after}, message=reason, mode=mode, ttl=ttl, task=task, nonce=nonce)
 
     async def release(
         paths: Annotated[list[str], Field(description="What to give back; nothing named: everything you hold.")] = [],  # noqa: B006

@@ -59,7 +59,7 @@ def row(
 
 
 class NotQuick(Exception):
-    """Words that are left to the full command line: help, mistakes, joined letters."""
+    """Words that are left to the full command line: help and mistakes."""
 
 
 def parse(table: Mapping[str, Verb], words: list[str]) -> tuple[str, Values, list[str]]:
@@ -83,15 +83,21 @@ def _split(verb: Verb, words: list[str]) -> tuple[Values, list[str]]:
     is_command = verb.words.startswith("-- COMMAND")
     values: Values = {}
     found: list[str] = []
+    after: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "--":
-            found += rest
+            after = list(rest)
+            found += after
         elif word.startswith("--"):
             name, equals, value = word[2:].partition("=")
             _store(by_name.get(name), value if equals else None, rest, values)
         elif word.startswith("-") and len(word) > 1:
-            _store(by_short.get(word[1]), word[2:] or None, rest, values)
+            letters = word[1:]
+            while letters[1:] and letters[0] in by_short and by_short[letters[0]].kind == "flag":
+                values[by_short[letters[0]].name] = True
+                letters = letters[1:]
+            _store(by_short.get(letters[0]), letters[1:] or None, rest, values)
         else:
             found.append(word)
             if is_command:
@@ -102,6 +108,8 @@ def _split(verb: Verb, words: list[str]) -> tuple[Values, list[str]]:
         raise NotQuick
     if any(option.required and option.name not in values for option in verb.options):
         raise NotQuick
+    if after and verb.words == "PATH...":
+        values["--"] = after  # names that are not checked for mistakes
     return values, found
 
 

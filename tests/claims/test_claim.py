@@ -53,7 +53,7 @@ def test_take_of_several_is_one_event_with_one_token(world: World) -> None:
     assert done.code == 0 and done.err == ""
     assert done.out == "".join(
         f"claimed {path}, token 3, expires after 1h30m without activity\n"
-        for path in ("src/a.py", "src/b.py", "new.txt")
+        for path in ("src/a.py", "src/b.py", "new.txt (new)")
     )
     assert world.events()[2:] == ["claim src/a.py and 2 more by alice"]
     assert len(world.claims()) == 3
@@ -458,7 +458,7 @@ def test_work_is_seen_under_any_spelling_of_the_claim(plain: World, fold: bool, 
     """Twins are one path for a claim, so they must be one for its release."""
     plain.commit({real: "old\n"})
     plain.init(fold=fold)
-    plain.take(claimed)
+    plain.take("--", claimed)
     plain.write(real, "new\n")
     assert plain.claim("release", claimed).code == 1, "it is not committed"
     commit = plain.commit({})

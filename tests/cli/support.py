@@ -151,7 +151,7 @@ class World:
 
     def take(self, *words: str, agent: str = "alice") -> int:
         """A claim that must be granted; gives its token."""
-        done = self.claim("take", *words, "--json", agent=agent)
+        done = self.claim("take", "--json", *words, agent=agent)
         assert done.code == 0, done
         return int(done.json["token"])
 

@@ -95,7 +95,7 @@ def test_a_deploy_of_released_work(world: World) -> None:
 
 def test_folded_case(git_repo: GitRepo) -> None:
     world = World(Path(git_repo.workspace)).init(fold=True)
-    world.take("SRC/New.py")
+    world.take("--", "SRC/New.py")
     assert story(world, "src/new.PY") == ["alice claimed it"]
 
 
@@ -113,7 +113,7 @@ def test_a_path_is_found_however_it_is_spelled(git_repo: GitRepo) -> None:
     world.git("config", "grep.patternType", "perl")
     world.git("config", "i18n.logOutputEncoding", "UTF-16")
     for name in ("SRC/A.py", 'docs/a "b" [c].md', "docs/stra\u00dfe", "docs/back\\slash", "docs/tab\there"):
-        world.take(name, agent="bob")
+        world.take("--", name, agent="bob")
         assert world.claim("release", "--all", agent="bob").code == 0
     world.take("docs")
     world.free()

@@ -90,6 +90,19 @@ def test_claims_from_start_to_release(world: World) -> None:
     session(world, body)
 
 
+def test_slips_are_refused_and_two_dashes_take_anything(world: World) -> None:
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        no = await ask("claim", wrong=True, paths=["status"])
+        assert (no["error"], no["hints"][0]) == ("usage", "git coord status")
+        assert (await ask("claim", wrong=True, paths=["scr/a.py"]))["error"] == "usage"
+        assert (await ask("claim", paths=["src/c.py"]))["new"] == ["src/c.py"]
+        assert (await ask("claim", paths=["src/a.py", "--", "status", "scr/a.py"]))["new"] == ["status", "scr/a.py"]
+        assert len(world.claims()) == 4
+
+    session(world, body)
+
+
 def test_tasks_handoffs_and_the_journal(world: World) -> None:
     world.coord("task", "add", "Draw", "--path", "src/a.py", agent="bob")
 

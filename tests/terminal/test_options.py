@@ -60,8 +60,10 @@ def parse(words: list[str], command: str = "claim") -> Parsed:
 
 
 def _quick(words: list[str], command: str = "claim") -> Parsed | str:
+    """The full command line does not tell which words came after `--`."""
     try:
-        return parse(words, command)
+        verb, values, found = parse(words, command)
+        return verb, {key: value for key, value in values.items() if key != "--"}, found
     except NotQuick:
         return WRONG
 
@@ -92,7 +94,7 @@ def _full(words: list[str], command: str = "claim") -> Parsed | str:
 
 BOTH = (
     ["a"], ["take", "a", "b"], ["take", "--", "-a", "--", "b"], ["--", "list"], ["take", "take"], ["a", "-m", "x", "b"],
-    ["a", "-mx"], ["a", "--message=x"], ["a", "--message="], ["a", "--message", "--json"], ["a", "-n", "-q"], ["--mode", "read", "a"],
+    ["a", "-mx"], ["a", "--message=x"], ["a", "--message="], ["a", "--message", "--json"], ["a", "-n", "-q"], ["a", "-qn"], ["a", "-nqmx"], ["a", "-qnm", "x"], ["--mode", "read", "a"],
     ["a", "--ttl", "-5m"], ["a", "--ttl=1h", "--ttl=2h"], ["release"], ["release", "-a"], ["release", "a", "--commit", "HEAD", "--dirty"],
     ["renew"], ["renew", "--ttl", "5m", "a", "b"], ["list"], ["list", "--mine", "-a", "--json"], ["show", "a"], ["show", "--json", "--", "-x"],
     ["check", "a", "b", "-q"], ["disown", "a", "--reason", "x"], ["takeover", "a", "--token", "3", "--force", "--reason", "x"],
@@ -111,7 +113,7 @@ NEITHER = (
     ["take"], ["take", "--json"], ["list", "a"], ["show"], ["show", "a", "b"], ["check"], ["disown", "a"], ["disown", "--reason", "x"],
     ["takeover", "a"], ["takeover", "a", "--token", "3", "--reason", "x"], ["takeover", "a", "--force", "--reason", "x"],
     ["a", "--nope"], ["a", "-z"], ["a", "--mode", "exclusive"], ["a", "--mode"], ["a", "-m"], ["a", "--json=yes"], ["a", "--json="],
-    ["a", "--mod", "read"], ["-rf"], ["release", "--all=1"], ["take", "-rf"], ["list", "-q"], ["list", "--", "a"], ["disown", "a", "b", "--reason", "x"],
+    ["a", "--mod", "read"], ["-rf"], ["release", "--all=1"], ["take", "-rf"], ["list", "-q"], ["a", "-qz"], ["a", "-qm"], ["list", "--", "a"], ["disown", "a", "b", "--reason", "x"],
 )  # fmt: skip
 
 
@@ -142,9 +144,10 @@ def test_an_option_before_the_verb_does_not_turn_the_verb_into_a_path() -> None:
     assert _quick(["--json", "list"]) in (WRONG, ("list", {"json": True}, []))
 
 
-def test_joined_letters_are_left_to_the_full_command_line() -> None:
-    assert _quick(["a", "-qn"]) == WRONG
-    assert _full(["a", "-qn"]) == ("take", {"quiet": True, "dry-run": True}, ["a"])
+def test_words_after_two_dashes_are_told_apart() -> None:
+    assert parse(["a", "-qm", "--", "b", "--", "c", "--", "-d"]) == (
+        "take", {"quiet": True, "message": "--", "--": ["c", "--", "-d"]}, ["a", "b", "c", "--", "-d"],
+    )  # fmt: skip
 
 
 # --- any words at all ----------------------------------------------------------------------------------------------

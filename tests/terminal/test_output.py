@@ -27,7 +27,7 @@ def world(git_repo: GitRepo) -> World:
 
 
 def test_columns_are_aligned(world: World) -> None:
-    world.take("a/much/longer/path.txt", "--mode", "intent", "-m", "other", agent="bob-the-builder")
+    world.take("--mode", "intent", "-m", "other", "--", "a/much/longer/path.txt", agent="bob-the-builder")
     world.take("@gpu", agent="carol")
     lines = world.claim("list").out.splitlines()
     assert len(lines) == 3

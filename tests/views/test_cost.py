@@ -104,7 +104,7 @@ def test_a_story_costs_what_happened_to_the_path(tmp_path: Path) -> None:
 
     def told(*paths: str) -> tuple[Cost, Cost]:
         for path in paths:
-            here.world.take(path)
+            here.world.take("--", path)
             here.world.free()
         here.step("first", "git-coord", "why", "docs/it.md", "--json", agent="bob")
         here.look("again", "git-coord", "why", "docs/it.md", "--json", agent="bob")
