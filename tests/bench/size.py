@@ -56,7 +56,7 @@ def _measure(place: Place, rounds: int, few: Path, many: Path, directories: list
 
     def claim(where: Path, number: int) -> float:
         os.chdir(where)
-        seconds = place.timed("git", "claim", chosen[number])
+        seconds = place.timed("git", "claim", "--", chosen[number])
         place.timed("git", "claim", "release", chosen[number])
         return seconds
 

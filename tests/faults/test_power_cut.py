@@ -21,7 +21,7 @@ pytestmark = pytest.mark.faults
 def world(tmp_path: Path) -> World:
     world = make_world(tmp_path / "repo")
     assert world.claim("src/app.py", agent="alice").code == 0
-    assert world.claim("docs", "lib/a.py", agent="bob").code == 0
+    assert world.claim("--", "docs", "lib/a.py", agent="bob").code == 0
     assert world.claim("release", "docs", agent="bob").code == 0
     return world
 

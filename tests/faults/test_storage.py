@@ -622,13 +622,13 @@ def test_a_ref_in_the_way_of_a_directory(world: World, packed: bool) -> None:
     if packed:
         world.git("pack-refs", "--all")
     newest = world.seqs()[-1]
-    done = world.claim("docs/a.md", agent="bob")
+    done = world.claim("--", "docs/a.md", agent="bob")
     assert done.code == 4 and ref in done.err, done
     assert world.holders("docs/a.md") == []
     told = world.fsck()
     assert told.code == 1 and ref in told.out
     assert world.fsck(repair=True).code == 0
-    granted = world.claim("docs/a.md", "--json", agent="bob")
+    granted = world.claim("--json", "--", "docs/a.md", agent="bob")
     assert granted.code == 0 and granted.json["token"] > newest
     world.assert_works()
 

@@ -17,7 +17,7 @@ WRITERS = 3
 # A new process for each command, as agents do it. Refs come, move and go: claims, heartbeats, the ledger, its tip.
 WRITER = """
 while [ ! -e "$OVER" ] && kill -0 "$TEST"; do
-    git claim "own/$GITCOORD_AGENT" "shared/$GITCOORD_AGENT" >/dev/null || exit 1
+    git claim -- "own/$GITCOORD_AGENT" "shared/$GITCOORD_AGENT" >/dev/null || exit 1
     git claim release --dirty "own/$GITCOORD_AGENT" "shared/$GITCOORD_AGENT" >/dev/null || exit 1
     echo >>"$OVER.$GITCOORD_AGENT"
 done
