@@ -75,11 +75,9 @@ def _items(call: Call, values: Values, words: list[str]) -> tuple[tuple[Item, ..
     items = paths.items(repo, words)
     new = paths.missing(repo, items)
     if new:
-        from gitcoord.claims.cli_new import not_committed, refuse_mistakes
+        from gitcoord.claims.cli_new import new_paths
 
-        new = not_committed(call, new)
-        judged = words[: len(words) - len(words_of(values, "--"))]
-        refuse_mistakes(call, [item.name for item in paths.items(repo, judged) if item.name in new], judged)
+        new = new_paths(call, new, words[: len(words) - len(words_of(values, "--"))])
     return items, new
 
 

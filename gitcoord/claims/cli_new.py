@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote, shell_word
 from gitcoord.claims.model import Item
+from gitcoord.claims.pathspec import items
 from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.files import lstat
 from gitcoord.ledger.format import format_record
@@ -15,38 +16,48 @@ if TYPE_CHECKING:
     from gitcoord.terminal.call import Call
 
 
-def not_committed(call: Call, paths: list[str]) -> list[str]:
-    """Those of the paths, none of which is in the work tree, that HEAD has not either."""
-    return [path for path in paths if not _is_in(call, "HEAD", path)]
-
-
-def refuse_mistakes(call: Call, new: list[str], words: list[str]) -> None:
-    """UsageError for a word that is like a verb, and for a path whose directory does not exist; a claim there excuses both."""
+def new_paths(call: Call, missing: list[str], words: list[str]) -> list[str]:
+    """The paths, none of which is in the work tree, without those that are committed although their directory is not there, or
+    although they are called like a verb. UsageError for one of these that is not committed, unless somebody has a claim there.
+    `words` are those to judge.
+    """
     prefix = call.ctx.repo.prefix
-    for at, word in enumerate(words):
-        if prefix + word in new:
-            _refuse_verb(call, prefix + word, words, at)
-    for path in new:
-        parents = _missing_parents(call, path)
-        if parents and not _is_claimed(call, path):
-            raise UsageError(
-                f"{quote(path[:80])}: neither this path nor its directory exists",
-                hints=(
-                    f"to claim a new directory: git claim {call.typed(parents[-1])}",
-                    f"to claim this path all the same: git claim -- {call.typed(path)}",
-                ),
-            )
+    verbs = {prefix + word: at for at, word in enumerate(words) if "/" not in word and _command(words, at)}
+    judged = {item.name for item in items(call.ctx.repo, words)}
+    new = []
+    for path in missing:
+        lonely = not _is_here(call, path.rpartition("/")[0])
+        if (path in verbs or lonely) and _is_in(call, "HEAD", path):
+            continue
+        new.append(path)
+        parents = _missing_parents(call, path) if lonely else []
+        if path in judged and (path in verbs or parents) and not _is_claimed(call, path):
+            raise _mistaken_verb(words, verbs[path]) if path in verbs else _mistaken_path(call, path, parents[-1])
+    return new
 
 
-def _refuse_verb(call: Call, path: str, words: list[str], at: int) -> None:
+def _command(words: list[str], at: int) -> str:
+    """The command that is meant where this word is like a verb."""
     from gitcoord.cli.meant import meant
 
-    command = meant(words[at], words[1:] if at == 0 else [])
-    if command and not _is_claimed(call, path):
-        raise UsageError(
-            f"{quote(words[at][:80])} is no path here, and looks like a verb",
-            hints=(command, f"to claim a new path of that name: git claim -- {shell_word(words[at])}"),
-        )
+    return meant(words[at], words[1:] if at == 0 else [])
+
+
+def _mistaken_verb(words: list[str], at: int) -> UsageError:
+    return UsageError(
+        f"{quote(words[at][:80])} is no path here, and looks like a verb",
+        hints=(_command(words, at), f"to claim a new path of that name: git claim -- {shell_word(words[at])}"),
+    )
+
+
+def _mistaken_path(call: Call, path: str, parent: str) -> UsageError:
+    return UsageError(
+        f"{quote(path[:80])}: neither this path nor its directory exists",
+        hints=(
+            f"to claim a new directory: git claim {call.typed(parent)}",
+            f"to claim this path all the same: git claim -- {call.typed(path)}",
+        ),
+    )
 
 
 def _missing_parents(call: Call, path: str) -> list[str]:
@@ -60,12 +71,16 @@ def _missing_parents(call: Call, path: str) -> list[str]:
 
 
 def _exists(call: Call, path: str) -> bool:
+    trunk = format_record(read_snapshot(call.ctx).state).sync
+    return _is_here(call, path) or _is_in(call, "HEAD", path) or _is_in(call, f"refs/heads/{trunk}", path)
+
+
+def _is_here(call: Call, path: str) -> bool:
     try:
         lstat(f"{call.ctx.repo.worktree}/{path}")
         return True
     except OSError:
-        trunk = format_record(read_snapshot(call.ctx).state).sync
-        return _is_in(call, "HEAD", path) or _is_in(call, f"refs/heads/{trunk}", path)
+        return False
 
 
 def _is_in(call: Call, ref: str, path: str) -> bool:

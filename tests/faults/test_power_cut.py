@@ -60,7 +60,7 @@ def test_everything_comes_back_by_itself(world: World, damage: str, first: str) 
         DAMAGES[damage](path)
     if first == "writer":
         assert world.claim("src/app.py", agent="carol").code == 1
-        assert world.claim("lib/b.py", agent="carol").code == 0
+        assert world.claim("--", "lib/b.py", agent="carol").code == 0
     elif first == "reader":
         held = world.claim("list", "--json", agent="carol").json["claims"]
         assert {(c["path"], c["agent"]) for c in held} == {("src/app.py", "alice"), ("lib/a.py", "bob")}

@@ -30,6 +30,8 @@ def project(tmp_path: Path) -> Project:
     made = Project(tmp_path, ATTRIBUTES, CONFIG)
     made.unhooked("checkout", "-q", "main")
     made.commit({"src/special": "x\n", "src/plain": "x\n"})
+    for name in ("tests", "scratch/alice", "scratch/eve"):
+        (made.world.top / name).mkdir(parents=True)
     return made
 
 
@@ -125,11 +127,11 @@ def test_through_a_remote(tmp_path: Path) -> None:
     two.git("pull", "-q", "origin", "main")
     before = fleet.refs()
     for machine in (one, two):
-        assert refused(machine.claim("--json", "free/x", agent="eve"))
-        assert refused(machine.claim("--json", "tests/t", agent="alice"))
+        assert refused(machine.claim("--json", "--", "free/x", agent="eve"))
+        assert refused(machine.claim("--json", "--", "tests/t", agent="alice"))
     assert fleet.refs() == before
-    assert two.claim("--mode", "intent", "free/x", agent="eve").code == 0
-    assert one.claim("free/y", agent="alice").code == 0
+    assert two.claim("--mode", "intent", "--", "free/x", agent="eve").code == 0
+    assert one.claim("--", "free/y", agent="alice").code == 0
 
 
 @pytest.mark.parametrize("accounts", ["", '[account "shared"]\n\tagent = alice\n\tagent = eve\n'])
@@ -144,9 +146,9 @@ def test_the_server_makes_up_its_own_mind(tmp_path: Path, accounts: str) -> None
     git(site.bare, "fetch", "-q", str(site.top), "main:main")  # it would ask a person first
     site.world.git("reset", "-q", "--hard", old)
     for path, agent in (("free/x", "eve"), ("tests/t", "alice")):
-        site.claim("--mode", "intent", path, agent=agent)
+        site.claim("--mode", "intent", "--", path, agent=agent)
         assert site.sync(account).code == 0
-        site.claim(path, agent=agent)
+        site.claim("--", path, agent=agent)
         before = site.refs()
         done = site.sync(account)
         assert done.code != 0 and "may not be claimed for writing" in done.err and site.refs() == before, done

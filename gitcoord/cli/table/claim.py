@@ -6,8 +6,8 @@ from gitcoord.terminal.parser import NONCE, QUIET, REASON, NotQuick, Option, par
 
 HELP = """Claim paths before you change them.
 
-git claim PATH... claims, git claim alone lists. A path called like a verb is written after '--'; @name is a resource
-that is no file (a deploy target, a database, a GPU)."""
+git claim PATH... claims, git claim alone lists. A new path that is called like a verb, or whose directory does not exist
+yet, is written after '--'; @name is a resource: a deploy target, a database, a GPU."""
 
 VERBS = {
     "take": row(
