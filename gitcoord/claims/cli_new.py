@@ -10,10 +10,7 @@ from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.files import lstat
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call
 
 
 def new_paths(call: Call, missing: list[str], words: list[str]) -> list[str]:

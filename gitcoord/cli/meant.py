@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import shell_word
 from gitcoord.cli.table import COMMANDS, table_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from gitcoord.startup.annotations import Iterator
 
 # Words that people try and that are no verbs here.
 _OTHER_WORDS = {
