@@ -50,7 +50,7 @@ def _hook(command: str, argv: list[str]) -> int | None:
     if command == "coord" and argv == ["guard"]:
         from gitcoord.guard.hook import main as guard
 
-        return guard([])
+        return guard()
     return None
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from gitcoord.base.names import CONFIG, RULES
 from gitcoord.effects.sequences import sequences
 from gitcoord.git.commands.objects import ls_tree_names
-from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.cache import trunk_source
 from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
 from gitcoord.policy.overlay import problems as overlay_problems
 from gitcoord.policy.overlay_files import SETTING, overlay_file
 from gitcoord.policy.patterns import words_for
-from gitcoord.policy.reader import Source
 from gitcoord.policy.roles import role_of
 from gitcoord.validators import PRIVATE
 
@@ -20,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.policy.model import Policy
+    from gitcoord.policy.reader import Source
 
 OVERLAY = "private overlay"
 _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
@@ -78,8 +77,7 @@ def explain(ctx: Context, paths: list[str], commit: str = "") -> list[dict[str, 
 
 
 def _source(ctx: Context, commit: str) -> Source:
-    snapshot = read_snapshot(ctx)
-    return Source(ctx, commit or sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
+    return trunk_source(ctx, read_snapshot(ctx), commit)
 
 
 def role_now(ctx: Context, agent: str) -> str:
@@ -89,7 +87,7 @@ def role_now(ctx: Context, agent: str) -> str:
 
 def other_roles(ctx: Context, role: str) -> list[str]:
     """The declared roles, where this role is neither declared nor named as a writer: it may be misspelt."""
-    source = Source(ctx, sync_policy_commit(ctx, read_snapshot(ctx)))
+    source = _source(ctx, "")
     words = [word for line in _lines(ctx, source) for word in line.attributes]
     writers = {name for word in words for name in word.partition("gitcoord-writers=")[2].split(",")}
     declared = parse_policy(source.pairs).roles

@@ -1,7 +1,6 @@
 """Running the validators of tool calls, of texts and of the end of a session.
 
-Each function returns results in order: first those of the shipped validators, then those of the project's own. Only results
-whose `stops` is true stop anything. A validator that could not judge is a result too, not an error. `validation_changes.py` runs
+Only results whose `stops` is true stop anything. A validator that could not judge is a result too, not an error. `validation_changes.py` runs
 the validators of changes and deploys.
 """
 
@@ -63,31 +62,26 @@ def before_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) ->
     validators = chain(source)
     if not validators:
         return []
-    results = {
-        validator: run_validators([validator], lambda validator: _on_tool(ctx, source, validator, actor, event))
-        for validator in validators
-        if validator.name not in COUNTED
-    }
+    plain = [validator for validator in validators if validator.name not in COUNTED]
+    results = run_validators(plain, lambda validator: _on_tool(ctx, source, validator, actor, event))
     counted = [validator for validator in validators if validator.name in COUNTED]
     if counted:
-        stopped = any(result.stops for found in results.values() for result in found)
-        results |= _counted(ctx, counted, actor, event, stopped=stopped)
-    return [result for validator in validators for result in results[validator]]
+        results += _counted(ctx, counted, actor, event, stopped=any(result.stops for result in results))
+    return results
 
 
-def _on_tool(ctx: Context, source: Source, validator: Validator, actor: Actor, event: ToolEvent) -> Iterable[Result]:
+def _on_tool(ctx: Context, source: Source, validator: Validator, actor: Actor, event: ToolEvent) -> list[Result]:
     if validator.name == "injection":
         return _read(ctx, source, validator, event)
-    return _own_on_tool(ctx, validator, actor, event)
+    return [] if validator.name in SHIPPED else _own_on_tool(ctx, validator, actor, event)
 
 
-def after_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
-    """Count failures and tokens after a tool call. It gives no results: nothing can be stopped any more."""
+def after_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> None:
+    """Count failures and tokens after a tool call, when nothing can be stopped any more."""
     if any(validator.name in COUNTED for validator in chain(source)):
         from gitcoord.validators.tally import ended
 
         _tallied(ctx, actor, event, lambda tally: ended(tally, event))
-    return []
 
 
 def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) -> list[Result]:
@@ -115,8 +109,6 @@ def _is_excepted(ctx: Context, source: Source, validator: Validator, place: str)
 
 
 def _own_on_tool(ctx: Context, validator: Validator, actor: Actor, event: ToolEvent) -> list[Result]:
-    if validator.name in SHIPPED:
-        return []
     from gitcoord.gates.validation_commands import ask_command
     from gitcoord.validators.own import event_record
 
@@ -133,17 +125,16 @@ def _own_on_tool(ctx: Context, validator: Validator, actor: Actor, event: ToolEv
 
 def _counted(
     ctx: Context, validators: list[Validator], actor: Actor, event: ToolEvent, *, stopped: bool
-) -> dict[Validator, list[Result]]:
+) -> list[Result]:
     """Judge and count in one step, so that two concurrent calls both count. A call that is stopped does not count."""
     from gitcoord.validators.budget import judge as judge_budget
     from gitcoord.validators.spiral import judge as judge_spiral
     from gitcoord.validators.tally import began, is_counted
 
-    results: dict[Validator, list[Result]] = {}
+    results: list[Result] = []
 
     def change(tally: Tally) -> Tally:
         if is_counted(tally, event):  # the same call was asked about before, and allowed
-            results.update({validator: [] for validator in validators})
             return tally
 
         def ask(validator: Validator) -> Iterable[Result]:
@@ -151,9 +142,8 @@ def _counted(
                 return _some(judge_spiral(validator, tally, event))
             return judge_budget(validator, tally, event, ctx.host.wall())
 
-        results.update({validator: run_validators([validator], ask) for validator in validators})
-        stops = stopped or any(result.stops for found in results.values() for result in found)
-        return tally if stops else began(tally, event)
+        results.extend(run_validators(validators, ask))
+        return tally if stopped or any(result.stops for result in results) else began(tally, event)
 
     _tallied(ctx, actor, event, change)
     return results
@@ -251,13 +241,10 @@ def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
 
 def project_source(ctx: Context) -> Source:
     """The policy of trunk."""
-    from gitcoord.ledger.format import folds_case
     from gitcoord.ledger.snapshot import read_snapshot
-    from gitcoord.policy.cache import sync_policy_commit
-    from gitcoord.policy.reader import Source
+    from gitcoord.policy.cache import trunk_source
 
-    snapshot = read_snapshot(ctx)
-    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
+    return trunk_source(ctx, read_snapshot(ctx))
 
 
 def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> list[str]:

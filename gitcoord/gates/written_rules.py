@@ -6,18 +6,15 @@ from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.base.names import RULES, quote
 from gitcoord.gates import model
 from gitcoord.git.commands.refs import rev_parse
-from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
-from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.cache import trunk_source
 from gitcoord.policy.model import ENFORCE
-from gitcoord.policy.reader import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
 
 _HINT = ("a starter: git coord init --policy", f"then put {RULES} on the branch that work lands on")
 
@@ -28,7 +25,7 @@ def rules(ctx: Context, version: str = "") -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "version": "", "text": "", "required": False}
-    source = _source(ctx, snapshot)
+    source = trunk_source(ctx, snapshot)
     found = _version(ctx, version) if version else source.rules
     text = ""
     if found:
@@ -43,7 +40,7 @@ def rules(ctx: Context, version: str = "") -> dict[str, object]:
 
 def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, object]:
     """Record that this agent has read the current version of the rules, or the named one."""
-    found = _version(ctx, version) if version else _source(ctx, read_snapshot(ctx)).rules
+    found = _version(ctx, version) if version else trunk_source(ctx, read_snapshot(ctx)).rules
     if not found:
         raise UsageError("this project has no written rules", hints=_HINT)
     from gitcoord.gates.events.ack import Ack, decide
@@ -57,16 +54,12 @@ def readers(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "version": "", "readers": []}
-    current = _source(ctx, snapshot).rules
+    current = trunk_source(ctx, snapshot).rules
     rows = []
     for reader in model.readers(snapshot.state):
         known = any(row.version == current for row in reader.read)
         rows.append({"agent": reader.agent, **reader.read[-1]._asdict(), "current": known})
     return {"initialised": True, "version": current, "readers": rows}
-
-
-def _source(ctx: Context, snapshot: Snapshot) -> Source:
-    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
 
 
 def _version(ctx: Context, word: str) -> str:

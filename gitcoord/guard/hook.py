@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gitcoord.git.locate import Place
     from gitcoord.git.process import Environ
     from gitcoord.ledger.context import Context
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
     from gitcoord.validators.tool_event import ToolEvent
 
 _SECONDS = 8
@@ -42,7 +44,12 @@ _LARGEST = 16 << 20
 _ENDS = (STOP, SUBAGENT_STOP)
 
 
-def main(words: list[str]) -> int:
+def guard(call: Call, values: Values, words: list[str]) -> int:
+    """The verb with options, or called by a program; without, `cli/entry.py` calls `main`."""
+    return main()
+
+
+def main() -> int:
     reply = reply_to(Invocation(environ()), _stdin)
     for fd, data in ((1, reply.out), (2, reply.err)):
         write_all(fd, data)

@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Policy
+    from gitcoord.policy.reader import Source
 
 
 def sync_policy_commit(ctx: Context, snapshot: Snapshot) -> str:
     """The commit whose policy applies to claims: the tip of trunk, else HEAD."""
     sync = f"refs/heads/{format_record(snapshot.state).sync}"
     return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
+
+
+def trunk_source(ctx: Context, snapshot: Snapshot, commit: str = "") -> Source:
+    """The policy of trunk, or of the named commit."""
+    from gitcoord.policy.reader import Source
+
+    return Source(ctx, commit or sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
 
 
 def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
@@ -29,9 +37,7 @@ def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
     private = bool(ctx.settings.get("gitcoord.overlay"))  # it changes without a commit, so nothing is cached
     if not private and (not commit or known == commit):
         return None
-    from gitcoord.policy.reader import Source
-
-    policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(())
+    policy = trunk_source(ctx, snapshot, commit).policy(())
     if policy.writers or any(role.readonly for role in policy.roles.values()):
         return policy
     if private:

@@ -133,7 +133,7 @@ _PLUMBING = {
     "sweep": row("Expire claims without activity for too long. Never needed.", "sessions.cli_kill:sweep"),
     "guard": row(
         "Judge what an agent's tool is about to do. For hooks.",
-        "guard.cli:guard",
+        "guard.hook:guard",
         example="guard < event.json",
         opens="none",
         json=False,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
         def read(self, data: Record, /) -> ToolEvent: ...
         def answer(self, event: ToolEvent, answer: Answer, /) -> Reply: ...
-        def fail(self, message: str, data: Record | None = None, /) -> Reply: ...
+        def fail(self, message: str, data: Record, /) -> Reply: ...
 
 
 NAMES = ("claude", "codex", "gemini", "cursor", "copilot", "windsurf", "opencode")
@@ -45,18 +45,6 @@ def load(name: str) -> Tool:
     return tool
 
 
-_GEMINI = (
-    "BeforeTool",
-    "AfterTool",
-    "BeforeAgent",
-    "AfterAgent",
-    "BeforeModel",
-    "AfterModel",
-    "BeforeToolSelection",
-    "PreCompress",
-)
-
-
 def _name(data: Record) -> str:
     if "cursor_version" in data or ("conversation_id" in data and "workspace_roots" in data):
         return "cursor"
@@ -66,7 +54,7 @@ def _name(data: Record) -> str:
         return "copilot"
     if "opencode" in data:
         return "opencode"
-    if data.get("hook_event_name") in _GEMINI:
+    if common.text(data, "hook_event_name").startswith(("Before", "After", "PreCompress")):
         return "gemini"
     if "turn_id" in data:
         return "codex"

@@ -16,7 +16,6 @@ from gitcoord.validators.tool_event import (
     ALLOW,
     ASK,
     BEFORE,
-    OTHER,
     START,
     STOP,
     SUBAGENT_START,
@@ -33,44 +32,32 @@ if TYPE_CHECKING:
 NAME = "claude"
 SAMPLED = "2.1"
 
-EVENTS = {
-    "PreToolUse": BEFORE,
-    "PostToolUse": AFTER,
-    "PostToolUseFailure": AFTER,
-    "SessionStart": START,
-    "Stop": STOP,
-    "SessionEnd": STOP,
-    "SubagentStart": SUBAGENT_START,
-    "SubagentStop": SUBAGENT_STOP,
-    "PermissionRequest": OTHER,  # the action itself is judged before it runs
-    "PermissionDenied": OTHER,
-}
-ACTIONS: common.Table = {
-    "Write": (WRITE, "file_path"),
-    "Edit": (WRITE, "file_path"),
-    "MultiEdit": (WRITE, "file_path"),
-    "NotebookEdit": (WRITE, "notebook_path"),
-    "Read": (READ, "file_path"),
-    "NotebookRead": (READ, "notebook_path"),
-    "Grep": (SEARCH, "path"),
-    "Glob": (SEARCH, "path"),
-    "LS": (SEARCH, "path"),
-    "Bash": (SHELL, "command"),
-    "PowerShell": (SHELL, "command"),
-    "Monitor": (SHELL, "command"),
-}
-
-_DEVIN: common.Table = {
-    "exec": (SHELL, "command"),
-    "write": (WRITE, "file_path"),
-    "edit": (WRITE, "file_path"),
-    "notebook_edit": (WRITE, "notebook_path"),
-    "apply_patch": (PATCH, "patch", "input", "command"),
-    "read": (READ, "file_path"),
-    "notebook_read": (READ, "notebook_path"),
-    "grep": (SEARCH, "path"),
-    "glob": (SEARCH, "path"),
-}
+EVENTS = common.events(
+    before="PreToolUse",
+    after="PostToolUse PostToolUseFailure",
+    start="SessionStart",
+    stop="Stop SessionEnd",
+    subagent_start="SubagentStart",
+    subagent_stop="SubagentStop",
+    other="PermissionRequest PermissionDenied",  # the action itself is judged before it runs
+)
+ACTIONS = common.actions(
+    ("Write Edit MultiEdit", WRITE, "file_path"),
+    ("NotebookEdit", WRITE, "notebook_path"),
+    ("Read", READ, "file_path"),
+    ("NotebookRead", READ, "notebook_path"),
+    ("Grep Glob LS", SEARCH, "path"),
+    ("Bash PowerShell Monitor", SHELL, "command"),
+)
+_DEVIN = common.actions(
+    ("exec", SHELL, "command"),
+    ("write edit", WRITE, "file_path"),
+    ("notebook_edit", WRITE, "notebook_path"),
+    ("apply_patch", PATCH, "patch", "input", "command"),
+    ("read", READ, "file_path"),
+    ("notebook_read", READ, "notebook_path"),
+    ("grep glob", SEARCH, "path"),
+)
 
 
 def read(data: Record) -> ToolEvent:
@@ -83,7 +70,7 @@ def read_as(tool: str, actions: common.Table, data: Record) -> ToolEvent:
     action, result = common.text(data, "tool_name"), data.get("tool_response")
     event = ToolEvent(
         tool,
-        common.phase(EVENTS, name, about="tool_name" in data),
+        common.phase_of(EVENTS, name, about="tool_name" in data),
         common.text(data, "session_id"),
         common.text(data, "agent_id"),
         common.text(data, "cwd"),
@@ -125,6 +112,5 @@ def answer_as(event: ToolEvent, answer: Answer, *, ask: bool) -> Reply:
     return common.json_reply(told) if told else Reply()
 
 
-def fail(message: str, data: Record | None = None) -> Reply:
-    name = common.text(data, "hook_event_name") if data else ""
-    return common.failure_reply(EVENTS, name, message, about="tool_name" in (data or {}))
+def fail(message: str, data: Record) -> Reply:
+    return common.failure_reply(EVENTS, common.text(data, "hook_event_name"), message, about="tool_name" in data)

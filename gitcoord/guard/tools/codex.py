@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 NAME = "codex"
 SAMPLED = "0.169"
 
-ACTIONS: common.Table = {
+ACTIONS = {
     **claude.ACTIONS,
-    "apply_patch": (PATCH, "command", "input", "patch"),
-    "Bash": (SHELL, "command", "workdir"),
-    "shell": (SHELL, "command", "workdir"),
-    "local_shell": (SHELL, "command", "workdir"),
-    "shell_command": (SHELL, "command", "workdir"),
-    "exec_command": (SHELL, "cmd", "workdir"),
-    "view_image": (READ, "path"),
+    **common.actions(
+        ("apply_patch", PATCH, "command", "input", "patch"),
+        ("Bash shell local_shell shell_command", SHELL, "command", "workdir"),
+        ("exec_command", SHELL, "cmd", "workdir"),
+        ("view_image", READ, "path"),
+    ),
 }
 
 fail = claude.fail

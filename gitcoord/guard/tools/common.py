@@ -24,29 +24,35 @@ if TYPE_CHECKING:
 
 WRITE, READ, SEARCH, SHELL, PATCH = "write", "read", "search", "shell", "patch"
 
+
+def actions(*groups: tuple[str, ...]) -> Table:
+    """A table of actions from groups of names: ('Write Edit', WRITE, 'file_path')."""
+    return {name: group[1:] for group in groups for name in group[0].split()}
+
+
+def events(**names: str) -> dict[str, str]:
+    """A table of events, each with its phase: before='PreToolUse preToolUse'."""
+    return {name: phase.replace("_", "-") for phase, listed in names.items() for name in listed.split()}
+
+
 # What servers of files call their tools, whatever tool asks them; the name of the server comes before.
-_MCP_TOOLS: Table = {
-    "write_file": (WRITE, "path", "file_path"),
-    "edit_file": (WRITE, "path", "file_path"),
-    "edit_block": (WRITE, "file_path", "path"),
-    "create_directory": (WRITE, "path"),
-    "move_file": (WRITE, "source", "destination"),
-    "read_file": (READ, "path", "file_path"),
-    "read_text_file": (READ, "path"),
-    "read_media_file": (READ, "path"),
-    "read_multiple_files": (READ, "paths"),
-}
-_RUN = (SHELL, "command", "cwd", "workdir", "working_dir", "working_directory")
+_MCP_TOOLS = actions(
+    ("write_file edit_file", WRITE, "path", "file_path"),
+    ("edit_block", WRITE, "file_path", "path"),
+    ("create_directory", WRITE, "path"),
+    ("move_file", WRITE, "source", "destination"),
+    ("read_file", READ, "path", "file_path"),
+    ("read_text_file read_media_file", READ, "path"),
+    ("read_multiple_files", READ, "paths"),
+)
+_RUN = "execute_command run_command run_shell_command shell_exec start_process"
 # Such names mean other things elsewhere, so they count only where a path, or a command, is given.
-_MCP_IF_GIVEN: Table = {
-    "create_file": (WRITE, "path", "file_path"),
-    "append_file": (WRITE, "path", "file_path"),
-    "delete_file": (WRITE, "path", "file_path"),
-    "remove_file": (WRITE, "path", "file_path"),
-    "delete_directory": (WRITE, "path"),
-    "copy_file": (WRITE, "destination"),
-    **dict.fromkeys(("execute_command", "run_command", "run_shell_command", "shell_exec", "start_process"), _RUN),
-}
+_MCP_IF_GIVEN = actions(
+    ("create_file append_file delete_file remove_file", WRITE, "path", "file_path"),
+    ("delete_directory", WRITE, "path"),
+    ("copy_file", WRITE, "destination"),
+    (_RUN, SHELL, "command", "cwd", "workdir", "working_dir", "working_directory"),
+)
 # An action in no table that names a file and carries text for it writes that file, whatever it is called.
 _GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
 _TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
@@ -217,17 +223,17 @@ def required(data: Record, key: str) -> str:
     return value
 
 
-def phase(events: dict[str, str], name: str, *, about: bool) -> str:
+def phase_of(known: dict[str, str], name: str, *, about: bool) -> str:
     """The phase of an event; ValueError for an unknown event about an action."""
-    if name not in events and about:
+    if name not in known and about:
         raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
-    return events.get(name, OTHER)
+    return known.get(name, OTHER)
 
 
-def failure_reply(events: dict[str, str], name: str, message: str, *, about: bool) -> Reply:
+def failure_reply(known: dict[str, str], name: str, message: str, *, about: bool) -> Reply:
     """The reply if gitcoord could not judge: a denial before an action or for an unknown event, otherwise a note."""
-    known = events.get(name, BEFORE if not name or about else OTHER)
-    return deny_reply(message) if known == BEFORE else warn_reply(message)
+    phase = known.get(name, BEFORE if not name or about else OTHER)
+    return deny_reply(message) if phase == BEFORE else warn_reply(message)
 
 
 def arguments(value: object) -> Record:

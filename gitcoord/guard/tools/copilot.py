@@ -35,34 +35,23 @@ _FILE = ("path", "filePath", "file_path")
 # What a subagent does comes under an id of its own, with that of the conversation that started it beside it.
 _SESSION = ("parentAgentId", "parent_agent_id", "sessionId", "session_id")
 _SUBAGENT = ("agentId", "agent_id", "agentName")
-ACTIONS: common.Table = {
+ACTIONS = {
     **claude.ACTIONS,
-    "create": (WRITE, *_FILE),
-    "edit": (WRITE, *_FILE),
-    "delete": (WRITE, *_FILE),
-    "apply_patch": (PATCH, "patch", "input", "command"),
-    "view": (READ, *_FILE),
-    "grep": (SEARCH, "path", "paths"),
-    "rg": (SEARCH, "path", "paths"),
-    "glob": (SEARCH, "path"),
-    "bash": (SHELL, "command", "cwd"),
-    "powershell": (SHELL, "command", "cwd"),
-    "write_bash": (SHELL, "input"),
-    "write_powershell": (SHELL, "input"),
-    "Write": (WRITE, *_FILE),
-    "Edit": (WRITE, *_FILE),
-    "Read": (READ, *_FILE),
-    # the editor extension's own
-    "create_file": (WRITE, *_FILE),
-    "create_directory": (WRITE, "dirPath"),
-    "editFiles": (WRITE, *_FILE),
-    "insert_edit_into_file": (WRITE, *_FILE),
-    "replace_string_in_file": (WRITE, *_FILE),
-    "multi_replace_string_in_file": (WRITE, *_FILE),
-    "edit_notebook_file": (WRITE, *_FILE),
-    "create_new_jupyter_notebook": (WRITE, *_FILE),
-    "read_file": (READ, *_FILE),
-    "run_in_terminal": (SHELL, "command"),
+    **common.actions(
+        ("Write Edit create edit delete", WRITE, *_FILE),
+        ("apply_patch", PATCH, "patch", "input", "command"),
+        ("Read view", READ, *_FILE),
+        ("grep rg", SEARCH, "path", "paths"),
+        ("glob", SEARCH, "path"),
+        ("bash powershell", SHELL, "command", "cwd"),
+        ("write_bash write_powershell", SHELL, "input"),
+        # the editor extension's own
+        ("create_file editFiles insert_edit_into_file replace_string_in_file", WRITE, *_FILE),
+        ("multi_replace_string_in_file edit_notebook_file create_new_jupyter_notebook", WRITE, *_FILE),
+        ("create_directory", WRITE, "dirPath"),
+        ("read_file", READ, *_FILE),
+        ("run_in_terminal", SHELL, "command"),
+    ),
 }
 
 
@@ -157,10 +146,10 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
     return common.json_reply(told) if told else Reply()
 
 
-def fail(message: str, data: Record | None = None) -> Reply:
+def fail(message: str, data: Record) -> Reply:
     """Closed before an action and where it is not known what is asked."""
-    name = common.text(data, "hook_event_name", "hookEventName") if data else ""
-    if data and name and "toolName" not in data:
+    name = common.text(data, "hook_event_name", "hookEventName")
+    if name and "toolName" not in data:
         return claude.fail(message, {**data, "hook_event_name": name})
-    phase = _phase(data)[0] if data and "sessionId" in data else BEFORE
+    phase = _phase(data)[0] if "sessionId" in data else BEFORE
     return common.deny_reply(message) if phase == BEFORE else common.warn_reply(message)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Reply, ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,52 +24,30 @@ SAMPLED = "3.18"
 
 EVENTS = {
     **claude.EVENTS,
-    "preToolUse": BEFORE,
-    "beforeShellExecution": BEFORE,
-    "beforeMCPExecution": BEFORE,
-    "beforeReadFile": BEFORE,
-    "beforeTabFileRead": BEFORE,
-    "postToolUse": AFTER,
-    "postToolUseFailure": AFTER,
-    "afterShellExecution": AFTER,
-    "afterMCPExecution": AFTER,
-    "afterFileEdit": AFTER,
-    "afterTabFileEdit": AFTER,
-    "sessionStart": START,
-    "beforeSubmitPrompt": OTHER,
-    "sessionEnd": STOP,
-    "stop": STOP,
-    **dict.fromkeys(("subagentStart", "SubagentStart", "subagentStop", "SubagentStop"), OTHER),
+    **common.events(
+        before="preToolUse beforeShellExecution beforeMCPExecution beforeReadFile beforeTabFileRead",
+        after="postToolUse postToolUseFailure afterShellExecution afterMCPExecution afterFileEdit afterTabFileEdit",
+        start="sessionStart",
+        stop="sessionEnd stop",
+        other="beforeSubmitPrompt subagentStart SubagentStart subagentStop SubagentStop",
+    ),
 }
 _FILE = ("file_path", "path", "target_file", "filePath")
 _PLACE = ("file_path", "path", "target_directory")  # a search, too, calls the directory 'file_path'
-ACTIONS: common.Table = {
-    "Write": (WRITE, *_FILE),
-    "StrReplace": (WRITE, *_FILE),
-    "Edit": (WRITE, *_FILE),
-    "MultiEdit": (WRITE, *_FILE),
-    "TabWrite": (WRITE, *_FILE),
-    "Delete": (WRITE, *_FILE),
-    "EditNotebook": (WRITE, "target_notebook", "notebook_path", *_FILE),
-    "NotebookEdit": (WRITE, "target_notebook", "notebook_path", *_FILE),
-    "ApplyPatch": (PATCH, "patch", "input", "command"),
-    "Read": (READ, *_FILE),
-    "TabRead": (READ, *_FILE),
-    "Grep": (SEARCH, *_PLACE),
-    "Glob": (SEARCH, *_PLACE),
-    "LS": (SEARCH, *_PLACE),
-    "Shell": (SHELL, "command", "working_directory"),
-    "Bash": (SHELL, "command", "working_directory"),
-}
+ACTIONS = common.actions(
+    ("Write StrReplace Edit MultiEdit TabWrite Delete", WRITE, *_FILE),
+    ("EditNotebook NotebookEdit", WRITE, "target_notebook", "notebook_path", *_FILE),
+    ("ApplyPatch", PATCH, "patch", "input", "command"),
+    ("Read TabRead", READ, *_FILE),
+    ("Grep Glob LS", SEARCH, *_PLACE),
+    ("Shell Bash", SHELL, "command", "working_directory"),
+)
 # Events that are about one kind of action and carry its arguments themselves.
-_FLAT: common.Table = {
-    "beforeShellExecution": (SHELL, "command"),
-    "afterShellExecution": (SHELL, "command"),
-    "beforeReadFile": (READ, "file_path"),
-    "beforeTabFileRead": (READ, "file_path"),
-    "afterFileEdit": (WRITE, "file_path"),
-    "afterTabFileEdit": (WRITE, "file_path"),
-}
+_FLAT = common.actions(
+    ("beforeShellExecution afterShellExecution", SHELL, "command"),
+    ("beforeReadFile beforeTabFileRead", READ, "file_path"),
+    ("afterFileEdit afterTabFileEdit", WRITE, "file_path"),
+)
 # What is asked here waits for a yes, and gitcoord never has another answer.
 _YES: Record = {
     "beforeSubmitPrompt": {"continue": True},
@@ -87,7 +65,7 @@ def read(data: Record) -> ToolEvent:
     parent, own = common.text(data, "parent_conversation_id"), common.text(data, "conversation_id", "session_id")
     event = ToolEvent(
         NAME,
-        common.phase(EVENTS, name, about=_about(name, data)),
+        common.phase_of(EVENTS, name, about=_about(name, data)),
         parent or own,
         common.text(data, "subagent_id") or (own if parent and own != parent else ""),
         common.text(data, "cwd") or root,
@@ -119,12 +97,8 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
         if denied:
             told |= {"user_message": why, "agent_message": why}
             if event.name in ("preToolUse", "PreToolUse"):
-                specific = {
-                    "hookEventName": "PreToolUse",
-                    "permissionDecision": "deny",
-                    "permissionDecisionReason": why,
-                }
-                told["hookSpecificOutput"] = specific
+                specific = {"permissionDecision": "deny", "permissionDecisionReason": why}
+                told["hookSpecificOutput"] = {"hookEventName": "PreToolUse", **specific}
         return common.json_reply(told)
     if event.phase == STOP:
         return common.json_reply({"followup_message": why}) if denied and not event.final else common.json_reply({})
@@ -134,8 +108,8 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
     return common.json_reply(_YES.get(event.name, {}))
 
 
-def fail(message: str, data: Record | None = None) -> Reply:
-    name = common.text(data, "hook_event_name") if data else ""
+def fail(message: str, data: Record) -> Reply:
+    name = common.text(data, "hook_event_name")
     if name in _YES:
         return common.json_reply(_YES[name])._replace(err=common.warn_reply(message).err)
-    return common.failure_reply(EVENTS, name, message, about=_about(name, data or {}))
+    return common.failure_reply(EVENTS, name, message, about=_about(name, data))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SEARCH, SHELL, WRITE
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Reply, ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,30 +17,20 @@ if TYPE_CHECKING:
 NAME = "gemini"
 SAMPLED = "0.61"
 
-EVENTS = {
-    "BeforeTool": BEFORE,
-    "AfterTool": AFTER,
-    "SessionStart": START,
-    "AfterAgent": STOP,
-    "SessionEnd": STOP,
-    "BeforeAgent": OTHER,
-    "BeforeModel": OTHER,
-    "AfterModel": OTHER,
-    "BeforeToolSelection": OTHER,
-    "PreCompress": OTHER,
-}
-ACTIONS: common.Table = {
-    "write_file": (WRITE, "file_path"),
-    "replace": (WRITE, "file_path"),
-    "edit": (WRITE, "file_path"),
-    "read_file": (READ, "file_path", "absolute_path"),
-    "read_many_files": (READ, "include", "paths"),
-    "list_directory": (SEARCH, "dir_path", "path"),
-    "glob": (SEARCH, "dir_path", "path"),
-    "grep_search": (SEARCH, "dir_path", "path"),
-    "search_file_content": (SEARCH, "dir_path", "path"),
-    "run_shell_command": (SHELL, "command", "dir_path", "directory"),
-}
+EVENTS = common.events(
+    before="BeforeTool",
+    after="AfterTool",
+    start="SessionStart",
+    stop="AfterAgent SessionEnd",
+    other="BeforeAgent BeforeModel AfterModel BeforeToolSelection PreCompress",
+)
+ACTIONS = common.actions(
+    ("write_file replace edit", WRITE, "file_path"),
+    ("read_file", READ, "file_path", "absolute_path"),
+    ("read_many_files", READ, "include", "paths"),
+    ("list_directory glob grep_search search_file_content", SEARCH, "dir_path", "path"),
+    ("run_shell_command", SHELL, "command", "dir_path", "directory"),
+)
 
 
 def read(data: Record) -> ToolEvent:
@@ -48,7 +38,7 @@ def read(data: Record) -> ToolEvent:
     action = common.text(data, "tool_name")
     event = ToolEvent(
         NAME,
-        common.phase(EVENTS, name, about="tool_name" in data),
+        common.phase_of(EVENTS, name, about="tool_name" in data),
         common.text(data, "session_id"),
         cwd=common.text(data, "cwd"),
         action=action or name,
@@ -77,6 +67,5 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
     return Reply()
 
 
-def fail(message: str, data: Record | None = None) -> Reply:
-    name = common.text(data, "hook_event_name") if data else ""
-    return common.failure_reply(EVENTS, name, message, about="tool_name" in (data or {}))
+def fail(message: str, data: Record) -> Reply:
+    return common.failure_reply(EVENTS, common.text(data, "hook_event_name"), message, about="tool_name" in data)

@@ -22,18 +22,13 @@ NAME = "opencode"
 SAMPLED = "1.18"
 
 _FILE = ("filePath", "path")
-ACTIONS: common.Table = {
-    "write": (WRITE, *_FILE),
-    "edit": (WRITE, *_FILE),
-    "multiedit": (WRITE, *_FILE),
-    "patch": (PATCH, "patchText", "patch"),
-    "apply_patch": (PATCH, "patchText", "patch"),
-    "read": (READ, *_FILE),
-    "list": (SEARCH, "path"),
-    "grep": (SEARCH, "path"),
-    "glob": (SEARCH, "path"),
-    "bash": (SHELL, "command", "workdir"),
-}
+ACTIONS = common.actions(
+    ("write edit multiedit", WRITE, *_FILE),
+    ("patch apply_patch", PATCH, "patchText", "patch"),
+    ("read", READ, *_FILE),
+    ("list grep glob", SEARCH, "path"),
+    ("bash", SHELL, "command", "workdir"),
+)
 
 
 def read(data: Record) -> ToolEvent:
@@ -69,8 +64,8 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
     return common.json_reply(told)
 
 
-def fail(message: str, data: Record | None = None) -> Reply:
+def fail(message: str, data: Record) -> Reply:
     """Closed before an action and where it is not known what is asked."""
-    phase = common.text(data, "event") if data and data.get("opencode") == 1 else ""
+    phase = common.text(data, "event") if data.get("opencode") == 1 else ""
     harmless = phase in PHASES and phase not in (BEFORE, OTHER)
     return common.warn_reply(message) if harmless else common.deny_reply(message)

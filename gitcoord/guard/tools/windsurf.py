@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SHELL, WRITE
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, STOP, Reply, ToolEvent
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, Reply, ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,25 +18,17 @@ if TYPE_CHECKING:
 NAME = "windsurf"
 SAMPLED = "1.13"
 
-EVENTS = {
-    "pre_write_code": BEFORE,
-    "pre_read_code": BEFORE,
-    "pre_run_command": BEFORE,
-    "pre_mcp_tool_use": BEFORE,
-    "post_write_code": AFTER,
-    "post_read_code": AFTER,
-    "post_run_command": AFTER,
-    "post_mcp_tool_use": AFTER,
-    "pre_user_prompt": OTHER,
-    "post_cascade_response": STOP,
-    "post_cascade_response_with_transcript": OTHER,
-    "post_setup_worktree": OTHER,
-}
-ACTIONS: common.Table = {
-    "write_code": (WRITE, "file_path"),
-    "read_code": (READ, "file_path"),
-    "run_command": (SHELL, "command_line", "cwd"),
-}
+EVENTS = common.events(
+    before="pre_write_code pre_read_code pre_run_command pre_mcp_tool_use",
+    after="post_write_code post_read_code post_run_command post_mcp_tool_use",
+    stop="post_cascade_response",
+    other="pre_user_prompt post_cascade_response_with_transcript post_setup_worktree",
+)
+ACTIONS = common.actions(
+    ("write_code", WRITE, "file_path"),
+    ("read_code", READ, "file_path"),
+    ("run_command", SHELL, "command_line", "cwd"),
+)
 
 
 def read(data: Record) -> ToolEvent:
@@ -47,7 +39,7 @@ def read(data: Record) -> ToolEvent:
     if action == "mcp_tool_use":
         action = f"mcp__{common.text(info, 'mcp_server_name')}__{common.text(info, 'mcp_tool_name')}"
         args = info.get("mcp_tool_arguments")
-    phase = common.phase(EVENTS, name, about=name.startswith("pre"))
+    phase = common.phase_of(EVENTS, name, about=name.startswith("pre"))
     event = ToolEvent(
         NAME,
         phase,
@@ -67,13 +59,10 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
         if event.phase == BEFORE:
             return common.deny_reply(answer.reason)
         return Reply(err=(common.reason(answer.reason) + "\n").encode())
-    return (
-        Reply(err=(common.without_surrogates(answer.context).strip() + "\n").encode())
-        if answer.context.strip()
-        else Reply()
-    )
+    told = common.without_surrogates(answer.context).strip()
+    return Reply(err=f"{told}\n".encode()) if told else Reply()
 
 
-def fail(message: str, data: Record | None = None) -> Reply:
-    name = common.text(data, "agent_action_name") if data else ""
+def fail(message: str, data: Record) -> Reply:
+    name = common.text(data, "agent_action_name")
     return common.failure_reply(EVENTS, name, message, about=name.startswith("pre"))
