@@ -5,12 +5,12 @@ from __future__ import annotations
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.claims import pathspec as paths
+from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
 _CHECK_SECONDS = 30  # `check` runs before every edit, and the gates fetch again
-NOT_SET_UP: Row = {"initialised": False, "allowed": True, "paths": []}
 
 
 def list_(call: Call, values: Values, words: list[str]) -> int:
@@ -18,12 +18,10 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
 
     mine = bool(values.get("mine"))
     actor = call.actor_if_set_up() if mine else call.actor_or_none()
-    age = call.recent()
-    result = {**listing(call.ctx, actor, mine=mine, expired=bool(values.get("all"))), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: listing(call.ctx, actor, mine=mine, expired=bool(values.get("all"))), claims=[])
+    if result is None:
         return 0
-    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    claims = result["claims"]
     call.screen.say(*call.screen.claim_lines(claims), *call.screen.server_lines(result))
     if not call.screen.json:
         if not claims and not result.get("server_claims"):
@@ -37,12 +35,10 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.query import overlapping_claims
 
     item = paths.one(call.ctx.repo, words[0])
-    age = call.recent()
-    result = {**overlapping_claims(call.ctx, call.actor_or_none(), item), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: overlapping_claims(call.ctx, call.actor_or_none(), item), claims=[])
+    if result is None:
         return 0
-    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    claims = result["claims"]
     for claim in claims:
         call.screen.say(*_details(call, claim))
     call.screen.say(*call.screen.server_lines(result))
@@ -72,19 +68,14 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.query import check as app_check
 
     items = paths.items(call.ctx.repo, words)
-    actor = call.actor_if_set_up()
-    age = call.recent(_CHECK_SECONDS)
-    result = {**(app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP), **age}
-    allowed = bool(result["allowed"])
-    call.screen.answer(result, ok=allowed)
-    if call.is_not_set_up(result):
-        return 0
+    actor = call.actor_if_set_up() or Actor("")
+    result = call.read(lambda: app_check(call.ctx, actor, items), _CHECK_SECONDS, allowed=True, paths=[])
+    call.screen.answer(result, ok=result["allowed"])
     if "message" in result:
-        call.screen.note(f"no: {printable(str(result['message']))}")
-    rows: list[Row] = result["paths"]
-    for row in rows:
+        call.screen.note(f"no: {printable(result['message'])}")
+    for row in result["paths"]:
         _say_verdict(call, row)
-    return 0 if allowed else 1
+    return 0 if result["allowed"] else 1
 
 
 def _say_verdict(call: Call, row: Row) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
 from gitcoord.claims.model import WRITE, Claim, Item, all_claims, claims_part, conflicts_of, covers_item, overlapping
 from gitcoord.git.files import is_directory
@@ -30,10 +29,7 @@ from gitcoord.startup.annotations import Callable
 def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: bool = False) -> dict[str, object]:
     """All live claims, or the actor's own; with `expired` also those that have expired."""
     agent = actor.agent if actor is not None else ""
-    try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=(claims_part(agent if mine else ""),), trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "claims": []}
+    snapshot = read_snapshot(ctx, agent=agent, prefetch=(claims_part(agent if mine else ""),), trusting=True)
     state, world = snapshot.state, ctx.world(snapshot)
 
     def rows_of(state: State, world: World) -> list[dict[str, object]]:
@@ -46,7 +42,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: b
     send_due_heartbeat(ctx, snapshot, world, actor)
     hidden = 0 if expired else len(rows) - len(live)
     return {
-        "initialised": True, "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
+        "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
         **_server_claims(ctx, snapshot, rows_of, rows),
     }  # fmt: skip
 
@@ -96,10 +92,7 @@ def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
 def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
     """Every claim on the item, above it and below it."""
     agent = actor.agent if actor is not None else ""
-    try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, (item,)), trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "claims": []}
+    snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, (item,)), trusting=True)
     world = ctx.world(snapshot)
 
     def rows_of(state: State, world: World) -> list[dict[str, object]]:
@@ -107,25 +100,22 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
 
     rows = rows_of(snapshot.state, world)
     send_due_heartbeat(ctx, snapshot, world, actor)
-    return {"initialised": True, "claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
+    return {"claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
     """May this agent write here now? Yes, no (with the holders), or CouldNotJudge."""
     agent = actor.agent
-    try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, items))
-    except NotInitialised:
-        return {"initialised": False, "allowed": True, "paths": []}
+    snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, items))
     state, world = snapshot.state, ctx.world(snapshot)
     send_due_heartbeat(ctx, snapshot, world, actor)
     refusal = halted(state) or admit_or_none(state, actor, world)
     if refusal is not None:
-        return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
+        return {"allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
     rows = [_verdict(state, world, agent, item) for item in items]
     _by_policy(ctx, snapshot, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
     allowed = all(row["verdict"] in ("mine", "free") for row in rows)
-    return {"initialised": True, "allowed": allowed, "paths": rows}
+    return {"allowed": allowed, "paths": rows}
 
 
 def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, object]:

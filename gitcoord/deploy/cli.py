@@ -68,9 +68,8 @@ def refuse(call: Call, error: Refused, found: Staleness) -> int:
 
 
 def deploys(call: Call, values: Values, words: list[str]) -> int:
-    result: Any = app.deploys(call.ctx)
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: app.deploys(call.ctx), None, deploys=[])
+    if result is None:
         return 0
     rows = [_row(row) for row in result["deploys"]]
     call.screen.say(*call.screen.table(rows, ["bold", "yellow", "cyan", "dim", "", ""]))

@@ -5,7 +5,7 @@ Where git cannot tell, CouldNotJudge is raised: unknown is never "up to date".
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Unreachable, UsageError
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, Unreachable, UsageError
 from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.work_facts import usual_remote
@@ -248,10 +248,7 @@ def _keep(ctx: Context, command: Deploy) -> None:
 
 def deploys(ctx: Context) -> dict[str, object]:
     """Every target, its last deploy, and by how many commits it is behind trunk (None: unknown)."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "deploys": []}
+    snapshot = read_snapshot(ctx, trusting=True)
     known = known_targets(ctx, snapshot)
     records = {row.target: row for row in all_deploys(snapshot.state)}
     usual = usual_remote(ctx, snapshot)
@@ -269,7 +266,7 @@ def deploys(ctx: Context) -> dict[str, object]:
                 "behind": _behind_now(ctx, snapshot, good.commit, remote or usual) if good is not None else None,
             }
         )
-    return {"initialised": True, "sync": sync_name(snapshot), "deploys": rows}
+    return {"sync": sync_name(snapshot), "deploys": rows}
 
 
 def _behind_now(ctx: Context, snapshot: Snapshot, commit: str, remote: str) -> int | None:

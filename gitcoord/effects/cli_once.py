@@ -99,13 +99,10 @@ def _forget(call: Call, key: str, reason: str) -> int:
 
 
 def _list(call: Call) -> int:
-    age = call.recent()
-    result = {**listing(call.ctx), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: listing(call.ctx), effects=[])
+    if result is None:
         return 0
-    effects: list[Any] = result["effects"]  # type: ignore[assignment]
-    rows = [[row["key"], row["agent"], ago(row["at"]), _outcome(row)] for row in effects]
+    rows = [[row["key"], row["agent"], ago(row["at"]), _outcome(row)] for row in result["effects"]]
     call.screen.say(*call.screen.table(rows, ["bold", "cyan", "dim", "yellow"]))
     return 0
 

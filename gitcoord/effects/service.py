@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedOut
+from gitcoord.base.errors import OutcomeUnknown, Refused, TimedOut
 from gitcoord.claims.facts import project_settings
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next_number
@@ -93,13 +93,10 @@ def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, objec
 
 def listing(ctx: Context) -> dict[str, object]:
     """All recorded effects, oldest first; `unknown` is the state of one whose runner is gone."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "effects": []}
+    snapshot = read_snapshot(ctx, trusting=True)
     state, world = snapshot.state, ctx.world(snapshot)
     found = sorted(all_effects(state), key=lambda record: record.token)
-    return {"initialised": True, "effects": [_effect_row(state, world, record) for record in found]}
+    return {"effects": [_effect_row(state, world, record) for record in found]}
 
 
 def _effect_row(state: State, world: World, record: Effect) -> dict[str, object]:

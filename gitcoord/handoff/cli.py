@@ -94,15 +94,13 @@ def _warn(call: Call, result: Record, hint: str) -> None:
 
 
 def list_(call: Call, values: Values, words: list[str]) -> int:
-    age = call.recent()
-    result = {**app.listing(call.ctx, call.actor_or_none(), everything=bool(values.get("all"))), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    everything = bool(values.get("all"))
+    result = call.show(lambda: app.listing(call.ctx, call.actor_or_none(), everything=everything), handoffs=[])
+    if result is None:
         return 0
-    rows: list[Row] = result["handoffs"]  # type: ignore[assignment]
-    call.screen.say(*lines(call, rows))
-    if not rows and not call.screen.json:
-        call.screen.note("no handoff waits" if not values.get("all") else "no handoffs")
+    call.screen.say(*lines(call, result["handoffs"]))
+    if not result["handoffs"] and not call.screen.json:
+        call.screen.note("no handoffs" if everything else "no handoff waits")
     return 0
 
 

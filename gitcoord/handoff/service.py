@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import shown
 from gitcoord.claims.model import overlapping, prefetch_around
 from gitcoord.handoff.events.handoff import New
@@ -87,11 +86,8 @@ def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
 
 def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Row:
     """The open handoffs, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True, prefetch=(("leaves", "waiting"),))
-    except NotInitialised:
-        return {"initialised": False, "handoffs": []}
-    return {"initialised": True, "handoffs": rows(snapshot.state, ctx.world(snapshot), actor, everything=everything)}
+    snapshot = read_snapshot(ctx, trusting=True, prefetch=(("leaves", "waiting"),))
+    return {"handoffs": rows(snapshot.state, ctx.world(snapshot), actor, everything=everything)}
 
 
 def rows(state: State, world: World, actor: Actor | None, *, everything: bool = False) -> list[Row]:

@@ -47,12 +47,10 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     limit = number(values, "number", 50)
     prose = bool(values.get("prose"))
     wanted = app.Filter(check_agent(agent) if agent else "", path, text(values, "grep"), prose, since, limit)
-    age = call.recent()
-    result = {**app.story(call.ctx, wanted), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: app.story(call.ctx, wanted), entries=[])
+    if result is None:
         return 0
-    rows: list[Row] = result["entries"]  # type: ignore[assignment]
+    rows = result["entries"]
     width = max((len(str(row["seq"])) for row in rows), default=0)
     for row in rows:
         call.screen.say(*lines(call, row, width))

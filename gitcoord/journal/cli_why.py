@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.names import shown
 from gitcoord.claims import pathspec as paths
 from gitcoord.journal.why import why as app_why
 from gitcoord.terminal.call import Call, number
@@ -14,17 +15,18 @@ _USUAL = 50
 def why(call: Call, values: Values, words: list[str]) -> int:
     """Oldest first, so that the last events and the holders are at the end."""
     item = paths.one(call.ctx.repo, words[0])
-    age = call.recent()
-    result = {**app_why(call.ctx, call.actor_or_none(), item, number(values, "number", _USUAL)), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    most = number(values, "number", _USUAL)
+    path = shown(item.name, item.space)
+    empty: Row = {"path": path, "story": [], "left_out": 0, "claims": []}
+    result = call.show(lambda: {**app_why(call.ctx, call.actor_or_none(), item, most), "path": path}, **empty)
+    if result is None:
         return 0
     if result["left_out"] and not call.screen.json:
         call.screen.note(f"({result['left_out']} older: -n 0 tells all)")
-    story: list[Row] = result["story"]  # type: ignore[assignment]
+    story = result["story"]
     rows = [[str(row["seq"]), ago(row["at"]), str(row["words"])] for row in story]
     call.screen.say(*call.screen.table(rows, ["dim", "yellow", ""]))
-    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    claims = result["claims"]
     if claims or result.get("server_claims"):
         lines = call.screen.claim_lines(claims) + call.screen.server_lines(result)
         call.screen.say("now:", *("  " + line for line in lines))

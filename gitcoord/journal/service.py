@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 from gitcoord.base.durations import parse_duration
-from gitcoord.base.errors import NotInitialised, UsageError
+from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.log import events
@@ -82,18 +82,15 @@ def story(ctx: Context, wanted: Filter) -> Row:
     """Entries and events, oldest first: of those that fit, the last `limit` (0: all)."""
     rows: list[Row] = []
     kind = "journal" if wanted.prose else ""
-    try:
-        for row in events(ctx, path=wanted.path, agent=wanted.agent, kind=kind, since=wanted.since.seq):
-            at = int(str(row["at"]))
-            if "error" not in row and at < wanted.since.at - _SKEW:
+    for row in events(ctx, path=wanted.path, agent=wanted.agent, kind=kind, since=wanted.since.seq):
+        at = int(str(row["at"]))
+        if "error" not in row and at < wanted.since.at - _SKEW:
+            break
+        if at >= wanted.since.at and _contains(row, wanted.grep):
+            rows.append(_row(row))
+            if wanted.limit and len(rows) >= wanted.limit:
                 break
-            if at >= wanted.since.at and _contains(row, wanted.grep):
-                rows.append(_row(row))
-                if wanted.limit and len(rows) >= wanted.limit:
-                    break
-    except NotInitialised:
-        return {"initialised": False, "entries": []}
-    return {"initialised": True, "entries": rows[::-1]}
+    return {"entries": rows[::-1]}
 
 
 def _contains(row: Row, words: str) -> bool:

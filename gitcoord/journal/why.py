@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
-from gitcoord.base.errors import NotInitialised
-from gitcoord.base.names import Oid, printable, shown
+from gitcoord.base.names import Oid, printable
 from gitcoord.claims.model import Item
 from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.commands.objects import is_ancestor
@@ -24,11 +23,7 @@ _ASKED = 100
 
 def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, object]:
     """The story of an item, oldest first, cut to the last `limit` lines; and its claims now."""
-    path = shown(item.name, item.space)
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "path": path, "story": [], "left_out": 0, "claims": []}
+    snapshot = read_snapshot(ctx, trusting=True)
     about = About(item, case=folds_case(snapshot.state))
     deploys = Deploys(ctx)
     story: list[dict[str, object]] = []
@@ -44,7 +39,7 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
         story += [{**row, "words": line} for line in lines]
     left_out = max(0, len(story) - limit) if limit else 0
     now = overlapping_claims(ctx, actor, item)
-    return {**now, "path": path, "story": story[left_out:], "left_out": left_out}
+    return {**now, "story": story[left_out:], "left_out": left_out}
 
 
 def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:

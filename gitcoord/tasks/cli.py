@@ -174,14 +174,11 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     if wrong:
         raise UsageError(f"{quote(wrong[0][:40])} is not a state of a task", hints=(", ".join(STATES),))
     owner = call.actor().agent if values.get("mine") else str(values.get("owner", ""))
-    age = call.recent()
-    result = {**tasks.listing(call.ctx, states=states, owner=owner), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: tasks.listing(call.ctx, states=states, owner=owner), tasks=[])
+    if result is None:
         return 0
-    rows: list[Row] = result["tasks"]  # type: ignore[assignment]
-    call.screen.say(*task_lines(call, rows))
-    if not rows:
+    call.screen.say(*task_lines(call, result["tasks"]))
+    if not result["tasks"]:
         call.screen.note("no tasks")
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import NotInitialised, refused
+from gitcoord.base.errors import refused
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
@@ -114,11 +114,7 @@ def collect(ctx: Context, actor: Actor) -> dict[str, object]:
 
 def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> dict[str, object]:
     """The tasks in these states (none named: all that are not over), oldest first."""
-    try:
-        snapshot = read_snapshot(ctx, prefetch=(("below", "tasks"),), trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "tasks": []}
-    state = snapshot.state
+    state = read_snapshot(ctx, prefetch=(("below", "tasks"),), trusting=True).state
     able = set(ready(state))
     rows = [{**task.to_json(), "ready": task.id in able, "waits": unmet(state, task)} for task in all_tasks(state)]
     shown = [
@@ -126,7 +122,7 @@ def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> d
         for row in rows
         if (row["state"] in states if states else row["state"] not in OVER) and owner in ("", row["owner"])
     ]
-    return {"initialised": True, "tasks": shown, "hidden": len(rows) - len(shown)}
+    return {"tasks": shown, "hidden": len(rows) - len(shown)}
 
 
 def several(ctx: Context, ids: list[str]) -> list[Record]:

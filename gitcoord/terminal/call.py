@@ -12,7 +12,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import resolve, resolve_or_none
 from gitcoord.startup.annotations import Callable, Mapping
 from gitcoord.terminal.parser import Values, Verb
-from gitcoord.terminal.screen import Screen
+from gitcoord.terminal.screen import Row, Screen
 
 Handler = Callable[["Call", Values, list[str]], int]
 
@@ -70,6 +70,24 @@ class Call:
                 since = "the newer state that this clone has seen"
             self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told
+
+    def read(self, look: Callable[[], Row], seconds: int | None = 0, **empty: object) -> Row:
+        """What `look` gives. Before gitcoord is set up it is `empty`, with a note: looking is no error then.
+
+        At a remote authority, look there first if the last look is more than so many seconds ago (None: do not).
+        """
+        age = self.recent(seconds) if seconds is not None else {}
+        try:
+            return {"initialised": True, **look(), **age}
+        except NotInitialised:
+            self.is_not_set_up({"initialised": False})
+            return {"initialised": False, **empty, **age}
+
+    def show(self, look: Callable[[], Row], seconds: int | None = 0, **empty: object) -> Row | None:
+        """As `read`, and answered as JSON; None where there is nothing to tell, since gitcoord is not set up."""
+        result = self.read(look, seconds, **empty)
+        self.screen.answer(result)
+        return result if result["initialised"] else None
 
     def is_not_set_up(self, result: Mapping[str, object]) -> bool:
         """Reading before gitcoord is set up shows nothing. That is no error, but a note says so."""

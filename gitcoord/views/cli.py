@@ -7,15 +7,15 @@ from gitcoord.base.names import printable
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import ago
+from gitcoord.terminal.screen import Row, ago
 from gitcoord.views import status as views
 
 
 def status(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent(warns=False)  # the warnings below say it
-    result: Any = {**views.status(call.ctx, call.actor_or_none()), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    empty: Row = {"claims": [], "agents": [], "halted": None, "warnings": []}
+    result = call.show(lambda: {**views.status(call.ctx, call.actor_or_none()), **age}, None, **empty)
+    if result is None:
         return 0
     call.screen.note(*(f"warning: {printable(warning)}" for warning in result["warnings"]))
     halt = result["halted"]
@@ -47,19 +47,15 @@ def _agent_lines(call: Call, agents: list[Any]) -> list[str]:
 
 
 def agents(call: Call, values: Values, words: list[str]) -> int:
-    age = call.recent()
-    result: Any = {**views.known_agents(call.ctx), **age}
-    call.screen.answer(result)
-    if not call.is_not_set_up(result):
+    result = call.show(lambda: views.known_agents(call.ctx), agents=[])
+    if result is not None:
         call.screen.say(*_agent_lines(call, result["agents"]))
     return 0
 
 
 def resources(call: Call, values: Values, words: list[str]) -> int:
-    age = call.recent()
-    result: Any = {**views.resources(call.ctx), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: views.resources(call.ctx), resources=[])
+    if result is None:
         return 0
     lines = []
     for row in result["resources"]:

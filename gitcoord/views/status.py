@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.base.errors import CouldNotJudge
 from gitcoord.claims.model import all_claims
 from gitcoord.claims.query import agents, listing
 from gitcoord.ledger.context import Context
@@ -13,10 +13,7 @@ from gitcoord.sessions.admission import halt_record
 
 def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
     """The overview. A ledger that may not be used is shown too, with what is wrong."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "claims": [], "agents": [], "halted": None, "warnings": []}
+    snapshot = read_snapshot(ctx, trusting=True)
     warnings = []
     try:
         read_snapshot(ctx)
@@ -25,7 +22,6 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
     halt = halt_record(snapshot.state)
     listed = listing(ctx, actor, expired=True)
     return {
-        "initialised": True,
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
         "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
@@ -37,19 +33,13 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
 
 
 def known_agents(ctx: Context) -> dict[str, object]:
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "agents": []}
-    return {"initialised": True, "agents": agents(snapshot.state, ctx.world(snapshot))}
+    snapshot = read_snapshot(ctx, trusting=True)
+    return {"agents": agents(snapshot.state, ctx.world(snapshot))}
 
 
 def resources(ctx: Context) -> dict[str, object]:
     """Declared and claimed resources: capacity, ttl, who may read and write, who holds how much."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "resources": []}
+    snapshot = read_snapshot(ctx, trusting=True)
     declared = ctx.world(snapshot).resources()
     claims = [c for c in all_claims(snapshot.state) if c.space == "resource"]
     rows: list[dict[str, object]] = []
@@ -69,4 +59,4 @@ def resources(ctx: Context) -> dict[str, object]:
                 "held": held,
             }
         )
-    return {"initialised": True, "resources": rows}
+    return {"resources": rows}

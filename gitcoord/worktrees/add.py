@@ -23,7 +23,6 @@ from gitcoord.git.files import create_directory, exists, is_directory, remove_di
 from gitcoord.git.locks.queue import Queue
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.named_ledger import no_ledger
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.worktree_notes import noted_claims
@@ -86,10 +85,7 @@ def sync_branch(ctx: Context) -> str:
 
 def overview(ctx: Context, actor: Actor | None) -> dict[str, object]:
     """Each work tree with its owner, tasks, state and claims."""
-    found = listing(ctx, actor, expired=True)
-    if not found["initialised"]:
-        return {"initialised": False, "worktrees": []}
-    claims: list[dict[str, object]] = found["claims"]  # type: ignore[assignment]
+    claims: list[dict[str, object]] = listing(ctx, actor, expired=True)["claims"]  # type: ignore[assignment]
     sync, trees = sync_branch(ctx), all_trees(ctx)
     noted = [noted_claims(tree.git_dir) if tree.git_dir and not tree.main else set() for tree in trees]
     rows = []
@@ -97,7 +93,7 @@ def overview(ctx: Context, actor: Actor | None) -> dict[str, object]:
         # What was claimed in no linked work tree was claimed in the main one.
         made = [c for c in claims if _key(c) in own or (tree.main and not any(_key(c) in other for other in noted))]
         rows.append(_shown(ctx, tree, made, sync))
-    return {"initialised": True, "sync": sync, "worktrees": rows}
+    return {"sync": sync, "worktrees": rows}
 
 
 def _key(claim: dict[str, object]) -> tuple[int, str]:
@@ -166,8 +162,6 @@ class Add(NamedTuple):
 def add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     """Work tree, branch, identity and claims in one go; where one of them cannot be had, none of them is left."""
     verdict = check(ctx, Actor(command.agent), ())
-    if not verdict["initialised"]:
-        raise no_ledger(ctx)
     if "refused" in verdict:
         raise refused(str(verdict["refused"]), str(verdict["message"]))
     with Queue(ctx.scratch("worktree.lock"), QUEUE_SECONDS):  # settings and names are looked at before they are made

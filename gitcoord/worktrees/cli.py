@@ -113,9 +113,8 @@ def _inside(call: Call, place: str) -> Iterator[Context]:
 def list_(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.worktrees.add import overview
 
-    result: dict[str, Any] = overview(call.ctx, call.actor_or_none())
-    call.screen.answer(result)
-    if not call.is_not_set_up(result):
+    result = call.show(lambda: overview(call.ctx, call.actor_or_none()), None, worktrees=[])
+    if result is not None:
         rows = [_tree_row(row) for row in result["worktrees"]]
         call.screen.say(*call.screen.table(rows, ["bold", "", "cyan", "yellow", "", "", "dim"]))
     return 0

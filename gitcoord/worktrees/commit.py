@@ -19,7 +19,6 @@ from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.named_ledger import no_ledger
 from gitcoord.ledger.refusal_counts import count_refusal
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
@@ -186,8 +185,6 @@ def _after_hook(index: PrivateIndex, command: Commit) -> list[Row]:
 def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
     """The same verdict as `git claim check`."""
     result = check(ctx, actor, tuple(Item("path", row.path) for row in rows))
-    if not result["initialised"]:
-        raise no_ledger(ctx)
     if result["allowed"]:
         return
     if "refused" in result:
