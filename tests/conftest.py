@@ -13,11 +13,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.newer_git import VERSION, need_newer_git
+
+if TYPE_CHECKING:
+    from tests.cli.support import World
+    from tests.support import GitRepo
 
 _KEPT = ("GITCOORD_SOAK", "GITCOORD_SOAK_OUT", "GITCOORD_SEED", "GITCOORD_REQUIRE_GIT", "GITCOORD_REQUIRE_SERVERS")
 _STRIPPED = ("GIT_", "GITCOORD_", "XDG_", "SSH_")
@@ -140,3 +145,17 @@ def _leave_home_alone() -> Iterator[None]:
     assert not _guard.touched, f"the real home was written to: {_guard.touched}"
     left = os.listdir(Path(_place, "home"))
     assert not left, f"something was left in $HOME: {left}"
+
+
+@pytest.fixture
+def plain(git_repo: GitRepo) -> World:
+    """A work tree with two committed files, in which gitcoord was never set up."""
+    from tests.cli.support import World  # not before HOME is set
+
+    return World(Path(git_repo.workspace))
+
+
+@pytest.fixture
+def world(plain: World) -> World:
+    """The same with a ledger."""
+    return plain.init()

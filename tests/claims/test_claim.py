@@ -11,20 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import PERSON, Done, World
-from tests.support import CLAIM, GitRepo, git
+from tests.support import CLAIM, git
 
 NFC, NFD = (unicodedata.normalize(form, "café.py") for form in ("NFC", "NFD"))
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
-
-
-@pytest.fixture
-def plain(git_repo: GitRepo) -> World:
-    """The same before `init`."""
-    return World(Path(git_repo.workspace))
 
 
 CONFIG = """[gitcoord]
@@ -110,24 +99,6 @@ def test_all_or_nothing_names_every_holder(world: World) -> None:
     assert world.refs() == before
 
 
-def test_no_refusal_says_how_to_take_a_live_claim_away(world: World) -> None:
-    world.take("src")
-    words = ("src", "--ttl", "1h", "-m", "please")
-    for done in (world.claim(*words, agent="bob"), world.claim(*words, "--json", agent="bob")):
-        assert done.code == 1
-        assert "takeover" not in done.out + done.err and "--force" not in done.out + done.err
-        assert "kill" not in done.out + done.err
-
-
-def test_modes(world: World) -> None:
-    world.take("src", "--mode", "read")
-    done = world.claim("src/a.py", "--mode", "intent", agent="bob")
-    assert done == Done(
-        0, f"claimed src/a.py (intent), token {len(world.events())}, expires after 30m without activity\n", ""
-    )
-    assert world.claim("src/a.py", agent="carol").code == 1
-
-
 def test_a_retake_that_changes_nothing_is_a_heartbeat(world: World) -> None:
     world.take("src", "-m", "why")
     head = world.head
@@ -149,25 +120,6 @@ def test_upgrade_and_downgrade_are_events(world: World) -> None:
         == "claimed src (intent), token 7, expires after 1h without activity\n"
     )
     assert len(world.claims()) == 1
-
-
-def test_two_intents_that_both_want_to_write_are_told_who_goes_first(world: World) -> None:
-    world.take("src", "--mode", "intent")
-    world.take("src", "--mode", "intent", agent="bob")
-    older, younger = world.claim("src"), world.claim("src", agent="bob")
-    assert older.code == younger.code == 1
-    assert "hint: your intent is the older one: wait until bob releases its own\n" in older.err
-    assert "hint: alice has the older intent: release yours, then wait for the path\n" in younger.err
-    assert len(world.claims()) == 2
-
-
-def test_texts_of_a_claim_survive_a_retake(world: World) -> None:
-    world.take("src/a.py", "-m", "one", "--task", "T1")
-    world.take("src/b.py", "-m", "two")
-    world.take("src/a.py", "--ttl", "2h")
-    rows = {row["path"]: row for row in world.claim("list", "--json").json["claims"]}
-    assert (rows["src/a.py"]["reason"], rows["src/a.py"]["task"]) == ("one", "T1")
-    assert rows["src/b.py"]["reason"] == "two"
 
 
 def test_options_that_are_not_given_stay_as_they_were(world: World) -> None:
@@ -308,36 +260,6 @@ def test_a_repeat_says_what_is_gone_since(world: World) -> None:
         "error: granted before under this nonce (token 3), but gone since: src\nhint: ask again under a new nonce\n"
     )
     assert world.head == head and world.claims() == []
-
-
-def test_another_command_under_the_same_nonce_is_an_error(world: World) -> None:
-    world.take("src", "--nonce", "k1")
-    head = world.head
-    for words in (("docs",), ("src", "--mode", "read"), ("src", "--ttl", "1h"), ("src", "docs")):
-        done = world.claim(*words, "--nonce", "k1")
-        assert done.code == 1, words
-        assert done.err.startswith("error: the nonce 'k1' stands for another command (event 3)\n")
-    assert world.head == head
-
-
-def test_a_nonce_of_a_retake_is_remembered_too(world: World) -> None:
-    world.take("src")
-    assert world.claim("src", "--nonce", "k1").code == 0
-    world.free()
-    assert world.claim("src", "--nonce", "k1").code == 1, "a late repeat must not claim anew"
-
-
-def test_a_repeat_after_the_holder_changed_its_own_claim_is_not_gone(world: World) -> None:
-    world.take("src", "--nonce", "k1")
-    world.take("src", "--ttl", "1h")
-    assert "gone" not in world.claim("src", "--nonce", "k1").err
-
-
-def test_a_nonce_is_its_owners_alone_and_refusals_are_not_remembered(world: World) -> None:
-    world.take("src", "--nonce", "k1")
-    assert world.claim("src", "--nonce", "k1", agent="bob").code == 1
-    world.free()
-    assert world.claim("src", "--nonce", "k1", agent="bob").code == 0
 
 
 # --- waiting -------------------------------------------------------------------------------------------------------
@@ -554,16 +476,6 @@ def test_release_all(world: World) -> None:
     assert world.claim("release", "-a") == Done(0, "you hold nothing\n", "")
 
 
-def test_a_later_release_that_landed_makes_the_earlier_lineage_needless(world: World) -> None:
-    for text in ("one\n", "two\n"):
-        world.take("src/a.py")
-        world.commit({"src/a.py": text})
-        world.claim("release", "src/a.py")
-    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage").splitlines() == [
-        f"lineage/src/a.py/@{len(world.events())}"
-    ]
-
-
 # --- renew, disown -------------------------------------------------------------------------------------------------
 
 
@@ -587,13 +499,6 @@ def test_renewing_several_keeps_what_each_was_claimed_for(world: World) -> None:
     assert world.claim("renew", "--ttl", "1h").code == 0
     rows = {row["path"]: row for row in world.claim("list", "--json").json["claims"]}
     assert (rows["src/a.py"]["reason"], rows["src/a.py"]["task"], rows["src/b.py"]["reason"]) == ("one", "T1", "two")
-
-
-def test_renew_brings_a_silent_holder_back(world: World) -> None:
-    world.take("src")
-    world.fall_silent("alice")
-    assert world.claim("renew").code == 0
-    assert world.claim("src", agent="bob").code == 1
 
 
 def test_disown_clears_the_lineage_on_record(world: World) -> None:
@@ -627,13 +532,6 @@ def test_release_of_what_was_lost_says_to_whom(world: World) -> None:
     world.take("src", agent="bob")
     done = world.claim("release", "src")
     assert done.code == 1 and "does not hold src (lost to bob)" in done.err
-
-
-def test_a_silent_holder_that_comes_back_first_keeps_its_claim(world: World) -> None:
-    world.take("src")
-    world.fall_silent("alice")
-    assert world.claim("check", "src").code == 0
-    assert world.claim("src", agent="bob").code == 1
 
 
 # --- list, show ----------------------------------------------------------------------------------------------------
@@ -828,24 +726,6 @@ def test_who_lost_a_claim_to_a_takeover_is_told_so(world: World) -> None:
     assert "silent" not in told.err, "it was not silent at all"
 
 
-def test_only_approvers_take_over_where_the_settings_list_some(world: World) -> None:
-    world.commit({".gitcoord/config": CONFIG})
-    token = world.take("src")
-    world.git("config", "user.email", "eve@example.com")
-    refused = world.at_terminal(*_takeover("src", token))
-    assert refused.code == 1 and "whom the settings list as approver" in refused.out
-    world.git("config", "user.email", "ada@example.com")
-    assert world.at_terminal(*_takeover("src", token)).code == 0
-
-
-def test_what_has_expired_needs_no_takeover(world: World) -> None:
-    token = world.take("src")
-    world.fall_silent("alice")
-    done = world.at_terminal(*_takeover("src", token))
-    assert done.code == 1 and "has expired: claim it" in done.out
-    assert world.at_terminal("src").code == 0
-
-
 # --- exit codes ----------------------------------------------------------------------------------------------------
 
 
@@ -862,15 +742,6 @@ def test_exit_codes(world: World) -> None:
     assert stuck.code == 4 and "gitcoord.lock" in stuck.err
     (world.top / ".git/refs/heads/gitcoord.lock").unlink()
     assert world.claim("docs", agent="bob").code == 0
-
-
-def test_a_killed_agent_gets_nothing_through(world: World) -> None:
-    world.take("src")
-    world.person("kill", "alice")
-    for words in (("docs",), ("release", "--all"), ("renew",), ("disown", "src", "--reason", "x")):
-        done = world.claim(*words)
-        assert done.code == 1 and "'alice' was killed" in done.err, words
-    assert world.claims() == []
 
 
 def test_a_session_that_is_over_never_claims_again(world: World) -> None:

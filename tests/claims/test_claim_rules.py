@@ -284,6 +284,8 @@ def test_a_repeat_gives_the_first_outcome(world: World) -> None:
     first = world.must("claim", command)
     again = world.must("claim", command)
     assert again.events == [] and again.result["token"] == first.result["token"] and again.result["repeated"]
+    take(world, ALICE, "a", ttl=60)
+    assert world.must("claim", command).result["repeated"], "changed by its holder, and not gone"
     world.must("release", Release(ALICE, paths("b")))
     gone = world.refused("claim", command)
     assert gone.code == "gone" and "b" in gone.message and "a," not in gone.message
@@ -298,7 +300,13 @@ def test_a_repeat_finds_the_units_that_it_did_not_name(world: World) -> None:
 
 def test_another_command_under_a_nonce(world: World) -> None:
     world.must("claim", Take(ALICE, paths("a"), nonce="n-1", keep=True))
-    assert world.refused("claim", Take(ALICE, paths("b"), nonce="n-1", keep=True)).code == "nonce"
+    for other in (
+        Take(ALICE, paths("b")),
+        Take(ALICE, paths("a", "b")),
+        Take(ALICE, paths("a"), "read"),
+        Take(ALICE, paths("a"), ttl=60),
+    ):
+        assert world.refused("claim", other._replace(nonce="n-1", keep=True)).code == "nonce"
     world.must("claim", Take(BOB, paths("b"), nonce="n-1", keep=True))  # a nonce is an agent's own
 
 

@@ -8,24 +8,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from gitcoord import __version__
 from tests.cli.support import PERSON, Done, World
 from tests.races.support import wait_until
-from tests.support import COORD, GitRepo, git
+from tests.support import COORD, git
 
 GIT = shutil.which("git")
-
-
-@pytest.fixture
-def plain(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace))
-
-
-@pytest.fixture
-def world(plain: World) -> World:
-    return plain.init()
 
 
 # --- init ----------------------------------------------------------------------------------------------------------

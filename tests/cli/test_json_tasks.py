@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-from pytest_git import GitRepo
-
 from gitcoord.base.codec import decode_file
 from tests.cli.support import World
 from tests.cli.test_json import TABLES, holds, refused, wrong_table
 from tests.support import git
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
 
 
 def records(world: World, under: str, name: str) -> int:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from importlib import import_module
 from inspect import signature
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from gitcoord.cli.table import COMMANDS, expand, table_of
 from gitcoord.cli.table.coord import BARE, GROUPS, HEADINGS
 from gitcoord.terminal.parser import Verb, parse
 from tests.cli.support import World
-from tests.support import ROOT, GitRepo
+from tests.support import ROOT
 
 ROWS = {f"{command} {name}": verb for command in COMMANDS for name, verb in table_of(command).items()}
 # What it prints is not its own: that of the program that it launches, a protocol of another's, or a show for people.
@@ -157,8 +156,3 @@ def test_other_options_and_wrong_ones(world: World) -> None:
 
 def test_rows_are_found_by_their_names() -> None:
     assert isinstance(ROWS["coord server key add"], Verb) and len(ROWS) > 80
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()

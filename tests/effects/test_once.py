@@ -10,16 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.races.support import wait_until
 from tests.support import COORD
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """A storm: writers that are killed at any moment, git's own maintenance, hooks installed, and a user whose refs change all the while.
 
 Afterwards every ref that the user made and did not delete has the value of its last acknowledged change, nothing that a writer was
-told is lost, the next command works and leaves no lock file, and `git fsck` and `git coord fsck` are clean. One minute in a quick
-run, ten in the long form (GITCOORD_SOAK=1). GITCOORD_STORM_SEED repeats the dice, though not the timing.
+told is lost, the next command works and leaves no lock file, and `git fsck` and `git coord fsck` are clean. It goes on until so many
+were killed, or its time is over: at most a minute in a quick run, ten in the long form (GITCOORD_SOAK=1). GITCOORD_STORM_SEED repeats
+the dice, though not the timing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.races.support import Project, soak
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(1200)]
 
-SECONDS = soak(15, 150)  # for each of the four
+SECONDS, KILLS = soak(15, 150), soak(80, 10_000)  # for each of the four
 SEED = int(os.environ.get("GITCOORD_STORM_SEED") or random.randrange(10**6))
 PATHS = [f"src/file-{number}" for number in range(6)]
 # What git says where the user, or a writer, changes a ref that it is about to pack.
@@ -70,9 +71,12 @@ class Storm:
         self.users = [User(self, place, number) for number, place in enumerate(places)]
         self.running: dict[int, subprocess.Popen[str]] = {}
         self._lock = threading.Lock()
+        self.kills = 0
+        self.enough = 0.0
 
-    def rage(self, seconds: float = SECONDS) -> None:
+    def rage(self, part: float = 1) -> None:
         self.over.clear()
+        self.enough = self.kills + part * KILLS
         loops: list[Callable[[random.Random], None]] = [user.act for user in self.users]
         for number in range(max(4, 2 * len(self.places))):
             place = self.places[number % len(self.places)]
@@ -83,7 +87,7 @@ class Storm:
         threads = [threading.Thread(target=self._loop, args=(loop, SEED + n)) for n, loop in enumerate(loops)]
         for thread in threads:
             thread.start()
-        self.over.wait(seconds)
+        self.over.wait(part * SECONDS)
         self.over.set()
         for thread in threads:
             thread.join()
@@ -137,6 +141,9 @@ class Storm:
             pid = dice.choice(list(self.running))
         below = descendants(pid)
         how = dice.choice(("tree", "command", "child", "child"))
+        self.kills += bool(below or how != "child")
+        if self.kills >= self.enough:
+            self.over.set()
         victims = {"tree": [pid, *below], "command": [pid], "child": dice.sample(below, min(1, len(below)))}[how]
         for victim in victims:
             with contextlib.suppress(ProcessLookupError):
@@ -281,12 +288,12 @@ def test_clones_of_a_server_that_is_restored(tmp_path: Path) -> None:
     for machine in site.machines:
         assert machine.coord("install-hooks").code == 0
     storm = Storm([Place(machine, [machine.repo]) for machine in site.machines])
-    storm.rage(SECONDS / 3)
+    storm.rage(1 / 3)
     site.back_up()
-    storm.rage(SECONDS / 3)
+    storm.rage(1 / 3)
     site.restore()
     storm.orders = [["git-coord", "fsck", "--repair"]]
-    storm.rage(SECONDS / 3)
+    storm.rage(1 / 3)
     known: set[tuple[str, int]] = set()
     for machine in (*site.machines, site.one):
         assert machine.coord("fsck", "--repair").code == 0, storm.answers

@@ -5,16 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.cli.test_json import holds, refused
 from tests.support import COORD, UNHOOKED, git
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
 
 
 def test_prose_and_events_are_one_story(world: World) -> None:

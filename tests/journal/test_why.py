@@ -12,11 +12,6 @@ from tests.cli.support import World
 from tests.support import UNHOOKED
 
 
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
-
-
 def story(world: World, path: str, *words: str) -> list[str]:
     done = world.coord("why", path, "--json", *words)
     assert done.code == 0, done

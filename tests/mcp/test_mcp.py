@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from pytest_git import GitRepo
@@ -27,11 +26,6 @@ CHANGING = {
 }  # fmt: skip
 
 Ask = Callable[..., Awaitable[Any]]
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
 
 
 def session(world: World, body: Callable[[Client], Awaitable[None]], agent: str = "alice") -> None:

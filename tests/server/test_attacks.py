@@ -304,14 +304,6 @@ def test_the_guard_changed_with_what_it_guards(site: Site) -> None:
     )
 
 
-def test_the_guard_changed_in_a_push_of_its_own(site: Site) -> None:
-    before = site.refs()
-    site.commit({".gitattributes": "\n"}, "bob")
-    unchanged(
-        site, site.push("origin", "main:refs/heads/x", account="bob", options=("agent=bob",)), before, "[own-files]"
-    )
-
-
 def test_an_unclaimed_and_a_held_path(site: Site) -> None:
     before = site.refs()
     site.commit({"shared/b": "2\n"}, "bob")
@@ -332,31 +324,6 @@ def test_naming_the_holder_in_a_trailer(site: Site) -> None:
     assert site.push("origin", "main", account="alice").code == 0
 
 
-def test_an_evil_merge(site: Site) -> None:
-    before = site.refs()
-    site.world.git("checkout", "-q", "-b", "side", "HEAD")
-    site.commit({"free/y": "y\n"}, "bob")
-    site.world.git("checkout", "-q", "main")
-    site.commit({"free/w": "w\n"}, "bob")
-    site.world.git("merge", "-q", "--no-commit", "side")
-    site.commit({"shared/b": "evil\n"}, "bob")
-    done = site.push("origin", "main", account="bob", options=("agent=bob",))
-    unchanged(site, done, before, "shared/b", "[unclaimed]")
-
-
-def test_a_merge_with_ours_that_drops_what_landed(site: Site) -> None:
-    site.world.git("checkout", "-q", "-b", "bobs", "main")
-    site.commit({"free/y": "y\n"}, "bob")
-    site.world.git("checkout", "-q", "main")
-    site.commit({"shared/a": "2\n"}, "alice")
-    assert site.push("origin", "main", account="alice").code == 0
-    before = site.refs()
-    site.world.git("checkout", "-q", "bobs")
-    site.world.git("merge", "-q", "-s", "ours", "-m", "x", "main")
-    done = site.push("origin", "bobs:main", account="bob", options=("agent=bob",))
-    unchanged(site, done, before, "shared/a", "[held]")
-
-
 def test_a_forced_push_that_drops_what_landed(site: Site) -> None:
     site.commit({"shared/a": "2\n"}, "alice")
     assert site.push("origin", "main", account="alice").code == 0
@@ -364,22 +331,6 @@ def test_a_forced_push_that_drops_what_landed(site: Site) -> None:
     done = site.push("--force", "origin", "main~1:main", account="bob", options=("agent=bob",))
     unchanged(site, done, before, "shared/a", "[held]")
     unchanged(site, site.push("origin", ":main", account="bob", options=("agent=bob",)), before, "undo all of it")
-
-
-def test_a_rename_out_of_a_shared_path(site: Site) -> None:
-    before = site.refs()
-    site.world.git("mv", "shared/b", "free/b")
-    site.commit({}, "bob")
-    done = site.push("origin", "main", account="bob", options=("agent=bob",))
-    unchanged(site, done, before, "shared/b", "[unclaimed]")
-
-
-def test_edit_and_revert(site: Site) -> None:
-    before = site.refs()
-    site.commit({"shared/b": "2\n"}, "bob")
-    site.commit({"shared/b": "b\n"}, "bob")
-    done = site.push("origin", "main", account="bob", options=("agent=bob",))
-    unchanged(site, done, before, "shared/b", "[unclaimed]")
 
 
 def test_replace_refs(site: Site) -> None:

@@ -9,20 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from pytest_git import GitRepo
-
 from gitcoord.tasks.cli_dispatch import backoff
 from tests.cli.support import Done, World
 from tests.races.support import wait_until
 from tests.support import COORD, ROOT
 from tests.tasks.test_tasks import add, task
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
-
 
 WORKER = """
 while id=$({coord} task next --json | {python} -c 'import json,sys; t=json.load(sys.stdin)["task"]; print(t["id"] if t else "")') && [ "$id" ]; do

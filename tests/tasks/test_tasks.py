@@ -11,17 +11,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.tasks.cli_schema import SCHEMAS
 from tests.cli.support import World
 from tests.races.support import wait_until
 from tests.support import COORD, ROOT
-
-
-@pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
 
 
 def add(world: World, *words: str) -> str:

@@ -17,11 +17,6 @@ from tests.support import COORD, GitRepo, git
 
 
 @pytest.fixture
-def plain(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace))
-
-
-@pytest.fixture
 def world(plain: World) -> World:
     plain.commit({"one": "1\n", "two": "2\n", "dir/three": "3\n", ".gitignore": "*.log\n"})
     return plain.init()

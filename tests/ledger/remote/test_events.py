@@ -5,22 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.ledger.remote.support import Fleet
 from tests.races.support import long_timeout, running, wait_until
-from tests.server.support import claim_program, install
 
 pytestmark = [pytest.mark.race, long_timeout]
-
-
-@pytest.fixture
-def gated(fleet: Fleet, tmp_path: Path) -> Fleet:
-    """The server makes every event again."""
-    install(fleet.bare, claim_program(tmp_path))
-    return fleet
 
 
 def test_numbers_of_two_machines_never_meet(gated: Fleet) -> None:

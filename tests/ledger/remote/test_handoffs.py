@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.ledger.remote.support import Fleet
 from tests.races.support import long_timeout
-from tests.server.support import claim_program, install
 
 pytestmark = [pytest.mark.race, long_timeout]
 SAID = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the printer", "--next", "print")
-
-
-@pytest.fixture
-def gated(fleet: Fleet, tmp_path: Path) -> Fleet:
-    install(fleet.bare, claim_program(tmp_path))
-    return fleet
 
 
 def test_work_is_handed_over_from_machine_to_machine(gated: Fleet) -> None:

@@ -169,44 +169,44 @@ def test_the_longest_history_comes_back(site: Site, first: str) -> None:
     site.assert_whole()
 
 
-def test_no_token_is_given_twice_between_two_repairs(site: Site) -> None:
+def test_no_token_is_given_twice_between_two_repairs(plain: Site) -> None:
     """Somebody writes after the first clone has brought its part back, before the one that knows more comes."""
-    one, two = site.one, site.two
-    site.back_up()
+    one, two = plain.one, plain.two
+    plain.back_up()
     take(one, "a", "alice")
     lost = take(two, "src/db.py", "bob")
-    site.restore()
+    plain.restore()
     one.claim("list")
     repaired(one, agent="ada")
     assert take(one, "x", "alice") > LEAP > lost
-    refuses(site, two)
+    refuses(plain, two)
     told = repaired(two, agent="ada")
     assert any("claim src/db.py by bob" in line for line in told), told
-    assert site.held() == {"a": "alice", "x": "alice"}
+    assert plain.held() == {"a": "alice", "x": "alice"}
     assert two.claim("check", "src/db.py", agent="bob").code == 0, "free, and nobody's"
     assert "src/db.py" not in two.claim("list").out
     assert take(two, "src/db.py", "bob") > LEAP > lost
-    site.assert_whole()
+    plain.assert_whole()
 
 
 @pytest.mark.parametrize("how", ["look", "git fetch"])
-def test_the_ledger_deleted_at_the_server(site: Site, how: str) -> None:
-    one = site.one
+def test_the_ledger_deleted_at_the_server(plain: Site, how: str) -> None:
+    one = plain.one
     take(one, "a", "alice")
     last = take(one, "src/app.py", "alice")
     tip = one.git("rev-parse", LEDGER).strip()
-    site.delete()
+    plain.delete()
     if how == "git fetch":
         one.run("git", "fetch", "-q", "--prune")
-    refuses(site, one)
+    refuses(plain, one)
     shows(one, "a", "src/app.py")
     found = one.run("git-coord", "init", "--remote", "origin", "--json")
-    assert found.code == 4 and LEDGER not in site.refs(), "no second ledger in its place"
+    assert found.code == 4 and LEDGER not in plain.refs(), "no second ledger in its place"
     repaired(one, agent="ada")
-    assert site.contains(tip) and site.held() == {"a": "alice", "src/app.py": "alice"}
-    site.two.claim("list")
-    assert take(site.two, "y", "bob") > last
-    site.assert_whole()
+    assert plain.contains(tip) and plain.held() == {"a": "alice", "src/app.py": "alice"}
+    plain.two.claim("list")
+    assert take(plain.two, "y", "bob") > last
+    plain.assert_whole()
 
 
 # --- somebody wrote on the restored ledger
@@ -288,22 +288,22 @@ def test_a_server_that_only_lost_events_has_no_claims_of_its_own(plain: Site) ->
     assert "server_claims" not in listed.json
 
 
-def test_an_epoch_that_does_not_leap_far_enough(site: Site) -> None:
+def test_an_epoch_that_does_not_leap_far_enough(plain: Site) -> None:
     """This clone has seen a later epoch than the one that was begun without it: its own repair leaps past that."""
-    one, two = site.one, site.two
-    site.back_up()
+    one, two = plain.one, plain.two
+    plain.back_up()
     take(two, "src/db.py", "bob")
-    site.restore()
+    plain.restore()
     two.claim("list")
     repaired(two, agent="ada")
     high = take(two, "y", "bob")
-    site.restore()
+    plain.restore()
     assert take(one, "a", "alice") < LEAP
-    refuses(site, two)
+    refuses(plain, two)
     repaired(two, agent="ada")
     assert take(one, "b", "alice") > high
     assert take(two, "src/db.py", "bob") > high
-    site.assert_whole()
+    plain.assert_whole()
 
 
 def test_two_who_repair_at_the_same_time(site: Site) -> None:
@@ -355,24 +355,24 @@ def test_what_the_server_took_by_force_is_never_taken_by_force_again(plain: Site
 # --- forged at the server
 
 
-def test_claims_on_top_of_a_forged_event(site: Site) -> None:
+def test_claims_on_top_of_a_forged_event(plain: Site) -> None:
     """Somebody with access to the server's files put it there; the gate judges pushes only."""
-    one, two = site.one, site.two
+    one, two = plain.one, plain.two
     take(one, "a", "alice")
-    seq = site.events()[-1]["seq"] + 1
+    seq = plain.events()[-1]["seq"] + 1
     event = {"v": 1, "kind": "unhalt", "seq": seq, "agent": "eve", "at": 1900000000, "nonce": "forged", "part": 0}
     line = json.dumps(event, sort_keys=True, separators=(",", ":"))
-    tree = site.git("rev-parse", f"{LEDGER}^{{tree}}").strip()
+    tree = plain.git("rev-parse", f"{LEDGER}^{{tree}}").strip()
     message = f"forged\n\n{line}\n\nSeq: {seq}\nKind: unhalt\n"
-    forged = site.git("commit-tree", tree, "-p", LEDGER, "-m", message).strip()
-    site.git("-c", "core.hooksPath=/dev/null", "update-ref", LEDGER, forged)
+    forged = plain.git("commit-tree", tree, "-p", LEDGER, "-m", message).strip()
+    plain.git("-c", "core.hooksPath=/dev/null", "update-ref", LEDGER, forged)
     last = take(two, "src/db.py", "bob")
     told = repaired(one, agent="ada")
     assert any("over 1 commit(s)" in line for line in told), told
-    assert site.held() == {"a": "alice", "src/db.py": "bob"}
+    assert plain.held() == {"a": "alice", "src/db.py": "bob"}
     assert two.claim("check", "src/db.py", agent="bob").code == 0
     assert take(two, "x", "bob") > last
-    site.assert_whole()
+    plain.assert_whole()
 
 
 # --- rewritten by a tool

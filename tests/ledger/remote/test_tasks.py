@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tests.ledger.remote.support import Fleet
 from tests.races.support import long_timeout
-from tests.server.support import claim_program, install
 
 pytestmark = [pytest.mark.race, long_timeout]
-
-
-@pytest.fixture
-def gated(fleet: Fleet, tmp_path: Path) -> Fleet:
-    install(fleet.bare, claim_program(tmp_path))
-    return fleet
 
 
 def test_askers_on_two_machines_get_each_task_once(gated: Fleet) -> None:
