@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
 from gitcoord.base.names import printable
-from gitcoord.git.files import read_regular
+from gitcoord.git.files import read_file
 from gitcoord.git.keyed_files import update
 from gitcoord.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
 
@@ -91,7 +91,7 @@ def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) 
     results = []
     for path in dict.fromkeys(event.reads):
         place = path if path.startswith("/") else f"{event.cwd or ctx.repo.worktree}/{path}"
-        data = read_regular(place, LONGEST)
+        data = read_file(place, LONGEST)
         found = judge(validator, data.decode("utf-8", "replace"), path) if data else None
         if found is not None and not _is_excepted(ctx, source, validator, place):
             results.append(found)

@@ -8,7 +8,7 @@ single settings from the environment, or files that include others, git is asked
 from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
-from gitcoord.git.files import geteuid, owner, read_file, stat, write_file
+from gitcoord.git.files import geteuid, owner, read_file, stamp, write_file
 from gitcoord.git.process import GIT, Child
 
 TYPE_CHECKING = False
@@ -75,16 +75,16 @@ class SettingsReader:
         self._listed = listed if list(marked)[: len(usual)] == usual and self._is_current(marked) else None
         self._child: Child | None = None
         if self._listed is None:
-            self._marks = [_mark(place) for place in self._places]
+            self._marks = [stamp(place) or "-" for place in self._places]
             self._child = Child([*GIT, "config", "--list", "--show-origin", "-z"], repo.env)
 
     def _is_current(self, marked: dict[str, str]) -> bool:
-        written = _mark(self._file).partition(":")[0]
+        written = stamp(self._file).partition(":")[0]
         if not marked or not written.isdecimal() or owner(self._file) != geteuid():
             return False
         for place in self._places:
             mark = marked.get(place)
-            if mark is None or mark != _mark(place):
+            if mark is None or mark != (stamp(place) or "-"):
                 return False
             if mark != "-" and int(mark.partition(":")[0]) + _SECOND > int(written):
                 return False
@@ -140,11 +140,3 @@ def _places(repo: Repo, environ: Environ) -> list[str]:
         "/etc/gitconfig",
         *(said[n] for n in _FILES if n in said),
     ]
-
-
-def _mark(path: str) -> str:
-    try:
-        found = stat(path)
-    except OSError:
-        return "-"
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

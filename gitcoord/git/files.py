@@ -92,47 +92,26 @@ def random_hex(size: int) -> str:
 
 def read_up_to(fd: int, limit: int) -> bytes:
     """The beginning of a file. Most are small, and the system maps, clears and unmaps as much memory as is asked for."""
-    data = posix.read(fd, min(limit, _FIRST))
-    return data if len(data) < _FIRST or limit <= _FIRST else data + posix.read(fd, limit - _FIRST)
+    data = part = posix.read(fd, min(limit, _FIRST))
+    while part and len(data) < limit:  # the kernel gives files in /proc page by page
+        part = posix.read(fd, min(limit - len(data), max(_FIRST, len(data))))
+        data += part
+    return data
 
 
 def read_file(path: str, limit: int = 65536) -> bytes:
-    """A small file's bytes; empty where it cannot be read."""
-    try:
-        fd = open_to_read(path)
-    except OSError:
-        return b""
-    try:
-        return read_up_to(fd, limit)
-    except OSError:
-        return b""
-    finally:
-        posix.close(fd)
+    """The beginning of a file; empty for what is none, or cannot be read. A pipe does not keep the reader waiting."""
+    return read_if_file(path, limit) or b""
 
 
-def read_regular(path: str, limit: int) -> bytes:
-    """The beginning of a file; empty for what is none, or cannot be read. A pipe would keep its reader waiting."""
+def read_if_file(path: str, limit: int = 1 << 62) -> bytes | None:
+    """The same; None for what is no file, or cannot be read."""
     try:
         fd = open_to_read(path, waits=False)
     except (OSError, ValueError):
-        return b""
-    try:
-        return read_up_to(fd, limit) if is_regular(posix.fstat(fd)) else b""
-    except OSError:
-        return b""
-    finally:
-        posix.close(fd)
-
-
-def read_all(path: str) -> bytes | None:
-    """A file of any size; None for what is none, or cannot be read. A pipe would keep its reader waiting."""
-    try:
-        fd = open_to_read(path, waits=False)
-    except OSError:
         return None
     try:
-        found = posix.fstat(fd)
-        return posix.read(fd, found.st_size) if is_regular(found) else None
+        return read_up_to(fd, limit) if is_regular(posix.fstat(fd)) else None
     except OSError:
         return None
     finally:
@@ -213,52 +192,52 @@ def inode(path: str) -> int:
     return posix.stat(path).st_ino
 
 
-def owner(path: str) -> int:
+def _found(path: str) -> posix.stat_result | None:
     try:
-        return posix.stat(path).st_uid
-    except OSError:
-        return -1
+        return posix.stat(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _found_itself(path: str) -> posix.stat_result | None:
+    """The same of a link, instead of its target."""
+    try:
+        return posix.lstat(path)
+    except (OSError, ValueError):
+        return None
+
+
+def owner(path: str) -> int:
+    found = _found(path)
+    return found.st_uid if found is not None else -1
 
 
 def exists(path: str) -> bool:
-    try:
-        posix.lstat(path)
-        return True
-    except OSError:
-        return False
+    return _found_itself(path) is not None
 
 
 def same_file(one: str, other: str) -> bool:
-    try:
-        return posix.stat(one)[1:3] == posix.stat(other)[1:3]
-    except OSError:
-        return False
+    found, second = _found(one), _found(other)
+    return found is not None and second is not None and found[1:3] == second[1:3]
 
 
 def is_directory(path: str) -> bool:
-    try:
-        return is_folder(posix.lstat(path))
-    except (OSError, ValueError):
-        return False
+    found = _found_itself(path)
+    return found is not None and is_folder(found)
 
 
 def is_link(path: str) -> bool:
-    try:
-        return is_symlink(posix.lstat(path))
-    except OSError:
-        return False
+    found = _found_itself(path)
+    return found is not None and is_symlink(found)
 
 
 def free_name(path: str) -> str:
     """This name, or with a number after it, that nothing has yet."""
     number, name = 1, path
-    while True:
-        try:
-            posix.lstat(name)
-        except OSError:
-            return name
+    while exists(name):
         number += 1
         name = f"{path}.{number}"
+    return name
 
 
 def flush_file(path: str) -> None:
@@ -275,20 +254,26 @@ def flush_file(path: str) -> None:
 
 def fingerprint(path: str) -> tuple[int, ...]:
     """Differs whenever the file was replaced or written; () where there is none."""
-    try:
-        found = posix.stat(path)
-        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-    except OSError:
-        return ()
+    found = _found(path)
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found is not None else ()
+
+
+def stamp(path: str) -> str:
+    """Modification time, size and inode of a file; '' where there is none."""
+    found = _found(path)
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}" if found is not None else ""
 
 
 def file_identity(path: str) -> str:
     """A file's inode and change time, which no other file shares; '' where there is none."""
-    try:
-        found = posix.lstat(path)
-        return f"{found.st_ino}:{found.st_ctime_ns}"
-    except OSError:
-        return ""
+    found = _found_itself(path)
+    return f"{found.st_ino}:{found.st_ctime_ns}" if found is not None else ""
+
+
+def modified(path: str) -> int:
+    """When a file was last written, in nanoseconds; 0 where there is none."""
+    found = _found_itself(path)
+    return found.st_mtime_ns if found is not None else 0
 
 
 def create_directory(path: str) -> bool:
@@ -312,23 +297,9 @@ def remove_directory(path: str) -> None:
 
 def same_content(one: str, other: str) -> bool:
     """Are these two files, or two links, that say the same?"""
-    try:
-        found = [posix.lstat(one), posix.lstat(other)]
-        if all(map(is_symlink, found)):
-            return posix.readlink(one) == posix.readlink(other)
-        return all(map(is_regular, found)) and found[0].st_size == found[1].st_size and _same_bytes(one, other)
-    except OSError:
+    if is_link(one) and is_link(other):
+        return posix.readlink(one) == posix.readlink(other)
+    if is_link(one) or is_link(other):
         return False
-
-
-def _same_bytes(one: str, other: str) -> bool:
-    fds = [open_to_read(one)]
-    try:
-        fds.append(open_to_read(other))
-        while True:
-            parts = [posix.read(fd, 1 << 16) for fd in fds]
-            if parts[0] != parts[1] or not parts[0]:
-                return parts[0] == parts[1]
-    finally:
-        for fd in fds:
-            posix.close(fd)
+    data = read_if_file(one)
+    return data is not None and data == read_if_file(other)

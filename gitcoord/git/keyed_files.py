@@ -7,16 +7,15 @@ from fcntl import LOCK_EX, flock
 from gitcoord.git.files import (
     close,
     ftruncate,
-    is_regular,
     list_files,
     make_directory,
+    modified,
     open_to_change,
-    open_to_read,
     pread,
     pwrite,
-    read,
+    read_if_file,
     remove_file,
-    stat,
+    stamp,
 )
 from gitcoord.git.loose_writer import hasher
 
@@ -62,33 +61,12 @@ def _prune(directory: str) -> None:
     names = list_files(directory)
     if len(names) <= _MOST:
         return
-    ages = []
-    for name in names:
-        try:
-            ages.append((stat(f"{directory}/{name}").st_mtime_ns, name))
-        except OSError:
-            continue
-    for _, name in sorted(ages)[: _MOST // 4]:
+    for name in sorted(names, key=lambda name: modified(f"{directory}/{name}"))[: _MOST // 4]:
         remove_file(f"{directory}/{name}")
 
 
 def stamp_and_hash(path: str) -> tuple[str, str]:
-    """(modification time, size and inode of a file, the hash of its content if it is small); ('', '') where there is none."""
-    try:
-        found = stat(path)
-    except OSError:
-        return "", ""
-    mark = f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
-    if not is_regular(found) or found.st_size > _HASHED:
-        return mark, ""
-    try:
-        fd = open_to_read(path, waits=False)
-    except OSError:
-        return mark, ""
-    try:
-        data = read(fd, _HASHED + 1)
-        return mark, hasher(40)(data).hexdigest() if len(data) <= _HASHED else ""
-    except OSError:
-        return mark, ""
-    finally:
-        close(fd)
+    """(`stamp` of a file, the hash of its content if that is small and can be read); ('', '') where there is none."""
+    mark, data = stamp(path), read_if_file(path, _HASHED + 1)
+    small = mark and data is not None and len(data) <= _HASHED
+    return mark, hasher(40)(data).hexdigest() if small and data is not None else ""

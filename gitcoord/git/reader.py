@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
-from gitcoord.git.files import fingerprint, lstat
+from gitcoord.git.files import exists, fingerprint
 from gitcoord.git.process import ORIGINAL, Child
 from gitcoord.git.store import Object
 
@@ -125,11 +125,7 @@ class PlumbingReader:
         return {name for name in doubtful if name not in there}
 
     def _is_loose(self, name: str) -> bool:
-        try:
-            lstat(f"{self._repo.common_dir}/{name}")
-            return True
-        except (OSError, ValueError):
-            return False
+        return exists(f"{self._repo.common_dir}/{name}")
 
     def _asked(self, verb: str, names: Sequence[str]) -> list[Child]:
         """Send all questions at once; the answers come in the same order."""

@@ -27,7 +27,7 @@ from gitcoord.git.files import (
     make_directory,
     open_to_append,
     random_hex,
-    read_all,
+    read_if_file,
     remove_file,
     rename,
     stat,
@@ -181,7 +181,7 @@ class DurableObjects:
 
     def _put_back(self, paths: list[str]) -> list[str | None]:
         """The logs that could be read; None for one of which something is another user's to put back."""
-        read = [(path, data) for path in paths if (data := read_all(path)) is not None]
+        read = [(path, data) for path in paths if (data := read_if_file(path)) is not None]
         done: list[str | None] = []
         for path, data in read:
             try:

@@ -7,7 +7,7 @@ children: they find the same repository by themselves and make git's own safe.di
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.git.files import close, getcwd, geteuid, is_folder, lstat, open_to_read, owner, read, same_file, stat
+from gitcoord.git.files import getcwd, geteuid, is_folder, lstat, owner, read_file, same_file, stat
 from gitcoord.git.process import GIT, clean_environ, run
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -78,7 +78,7 @@ def _look(env: dict[bytes, bytes]) -> Repo | None:
         git_dir = follow(dot_git, top) if linked else dot_git
         if git_dir is None or not is_git_dir(git_dir):
             return None
-        if linked and _read(git_dir + "/commondir") is None:
+        if linked and not _read(git_dir + "/commondir"):
             return None  # a submodule, or a bare directory beside its work trees: git knows where its work tree is
         prefix = here[len(top) :].lstrip("/")
         common = common_of(git_dir)
@@ -88,7 +88,7 @@ def _look(env: dict[bytes, bytes]) -> Repo | None:
 def is_git_dir(path: str) -> bool:
     try:
         lstat(path + "/HEAD")
-        if _read(path + "/commondir") is None:
+        if not _read(path + "/commondir"):
             stat(path + "/objects")
             stat(path + "/refs")
         return True
@@ -96,22 +96,13 @@ def is_git_dir(path: str) -> bool:
         return False
 
 
-def _read(path: str) -> str | None:
-    try:
-        fd = open_to_read(path)
-    except OSError:
-        return None
-    try:
-        return read(fd, 8192).decode("utf-8", "surrogateescape").rstrip("\n")
-    except OSError:
-        return None
-    finally:
-        close(fd)
+def _read(path: str) -> str:
+    return read_file(path, 8192).decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def follow(dot_git: str, top: str) -> str | None:
     text = _read(dot_git)
-    if text is None or not text.startswith("gitdir: "):
+    if not text.startswith("gitdir: "):
         return None
     target = text[len("gitdir: ") :]
     return target if target.startswith("/") else f"{top}/{target}"

@@ -13,7 +13,7 @@ from zlib import crc32
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid
 from gitcoord.git.commands.objects import first_parent_messages
-from gitcoord.git.files import read_all, write_file
+from gitcoord.git.files import read_file, write_file
 from gitcoord.journal.story import UNNAMED
 from gitcoord.ledger.context import Context
 from gitcoord.startup.annotations import Sequence
@@ -41,7 +41,7 @@ def commits_that_mention(ctx: Context, head: Oid, marks: Sequence[str]) -> list[
 
 def _index(ctx: Context, head: Oid) -> bytes:
     """The index for this commit: the cached lines, and those of the events since."""
-    kept = read_all(f"{ctx.repo.scratch}/{_FILE}") or b""
+    kept = read_file(f"{ctx.repo.scratch}/{_FILE}", 1 << 62)
     known = _known(kept)
     if known == head:
         return kept

@@ -16,7 +16,7 @@ from gitcoord.git.files import getcwd, random_hex, read, write_all
 from gitcoord.git.host import getpid
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.process import clean_environ
-from gitcoord.git.repo import Repo
+from gitcoord.git.repo import Repo, common_of
 from gitcoord.world.open import _loose, _preload, environ
 
 TYPE_CHECKING = False
@@ -125,16 +125,7 @@ def _repo(env: Environ) -> Repo:
         if name in env:
             clean[name] = env[name]
     clean[b"GIT_DIR"] = git_dir.encode("utf-8", "surrogateescape")
-    common = _line(f"{git_dir}/commondir")
-    if common and not common.startswith("/"):
-        common = f"{git_dir}/{common}"
-    return Repo(git_dir, common or git_dir, "", "", clean)
-
-
-def _line(path: str) -> str:
-    from gitcoord.git.files import read_file
-
-    return read_file(path).decode("utf-8", "surrogateescape").rstrip("\n")
+    return Repo(git_dir, common_of(git_dir), "", "", clean)
 
 
 def _workplace(repo: Repo, data: bytes) -> str:

@@ -21,8 +21,8 @@ from gitcoord.base.names import ancestors, fold
 from gitcoord.git.files import (
     close,
     list_files,
-    lstat,
     make_directory,
+    modified,
     open_to_change,
     read_file,
     remove_file,
@@ -237,23 +237,15 @@ class Inflight:
 
         One of git's own housekeeping, made later, is not; nor is one that somebody else had, or the push could not lock.
         """
-        judged, held = (_made(f"{self._directory}/{name}.{pid}") for name in ("refs", "locked"))
+        judged, held = (modified(f"{self._directory}/{name}.{pid}") for name in ("refs", "locked"))
         locks = [f"{ref}.lock" for _, _, ref in rows]
         if any(not new.strip("0") for _, new, _ in rows):
             locks.append("packed-refs.lock")
         for name in locks if judged and held else ():
-            if judged <= _made(f"{self._common}/{name}") <= held:
+            if judged <= modified(f"{self._common}/{name}") <= held:
                 if name == "packed-refs.lock":  # first what was made under it: without the lock it may be another's
                     remove_file(f"{self._common}/packed-refs.new")
                 remove_file(f"{self._common}/{name}")
-
-
-def _made(path: str) -> int:
-    """The time at which a file was last written; 0 where there is none."""
-    try:
-        return lstat(path).st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _words(held: Footprint) -> list[str]:

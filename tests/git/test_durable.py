@@ -17,7 +17,7 @@ from gitcoord.claims.model import Item
 from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.git import redo_log as durable_module
-from gitcoord.git.files import read_all
+from gitcoord.git.files import read_if_file
 from gitcoord.git.loose_writer import LooseObjects
 from gitcoord.git.redo_log import DurableObjects, records
 from gitcoord.ledger.sessions import Actor
@@ -199,12 +199,12 @@ def test_a_log_of_another_machine_that_is_written_just_now(
     late = []
 
     def slowly(*given: Any) -> Any:
-        found = read_all(*given)
+        found = read_if_file(*given)
         late.append(writer.write("blob", b"second"))
         writer.flush()
         return found
 
-    monkeypatch.setattr(durable_module, "read_all", slowly)
+    monkeypatch.setattr(durable_module, "read_if_file", slowly)
     assert other.replay_redo_log()
     logged = [oid for log in (tmp_path / "redo").iterdir() for oid in _found(log.read_bytes())]
     assert late[0] in logged or any(path.endswith(late[0][2:]) for path in flushed)

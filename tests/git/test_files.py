@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.git.files import append_file, read_file, read_regular, write_file
+from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import note_process
@@ -23,7 +23,7 @@ def test_a_file_is_read_up_to_the_limit(tmp_path: Path, size: int, limit: int) -
     data = bytes(number % 251 for number in range(size))
     (tmp_path / "file").write_bytes(data)
     assert read_file(str(tmp_path / "file"), limit) == data[:limit]
-    assert read_regular(str(tmp_path / "file"), limit) == data[:limit]
+    assert read_file(str(tmp_path / "file"), limit) == data[:limit]
 
 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

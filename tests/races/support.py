@@ -42,7 +42,7 @@ elif verb == "fsck":
 elif verb == "repair":
     from gitcoord.ledger.repair.service import repair
     from gitcoord.ledger.sessions import Actor
-    done = repair(ctx, Actor(words[0]), ctx.store)
+    done = repair(ctx, Actor(words[0]))
     print(*done["repaired"], *done["differences"], sep="\\n", end="")
     sys.exit(not done["clean"])
 else:

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import printable
-from gitcoord.git.files import close, fstat, open_to_change, open_to_read, read, read_file, utime, write_file
+from gitcoord.git.files import close, fstat, open_to_change, read_file, utime, write_file
 from gitcoord.git.host import process_state, start_time
 
 TYPE_CHECKING = False
@@ -26,9 +26,8 @@ class _Expired(Exception):
 
 
 _LONGEST_WAIT = 120.0  # seconds in all, in a queue that moves
-_NOTIFY_AFTER = (
-    2.0  # seconds until the user is told which process has the lock; a stopped one is not waited for any longer
-)
+# Seconds until the user is told which process has the lock; a stopped one is not waited for any longer.
+_NOTIFY_AFTER = 2.0
 _POLL_INTERVAL = 0.05
 
 
@@ -168,7 +167,7 @@ class Queue:
     def _holder(self) -> int:
         """The process that has the lock; 0 where it is unknown."""
         inode = f":{fstat(self._fd).st_ino} ".encode()
-        for row in _all_of("/proc/locks").split(b"\n"):
+        for row in read_file("/proc/locks", 1 << 24).split(b"\n"):
             words = row.split()
             if inode in row and b"->" not in words and b"FLOCK" in words and words[4].isdigit():
                 return int(words[4])
@@ -179,19 +178,6 @@ class Queue:
             close(self._fd)
         self._fd = -1
         self.acquired = False
-
-
-def _all_of(path: str) -> bytes:
-    """The content of a file in /proc, which the kernel gives page by page; empty where there is none."""
-    try:
-        fd = open_to_read(path)
-    except OSError:
-        return b""
-    parts: list[bytes] = []
-    while parts[-1:] != [b""]:
-        parts.append(read(fd, 65536))
-    close(fd)
-    return b"".join(parts)
 
 
 def is_stopped(pid: int) -> bool:
