@@ -22,7 +22,6 @@ from gitcoord.git.config import Settings
 from gitcoord.git.locks.owners import LockNotes
 from gitcoord.git.loose_reader import LooseReader
 from gitcoord.git.loose_writer import LooseObjects
-from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.redo_log import DurableObjects
 from gitcoord.git.repo import Repo
@@ -30,6 +29,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.world.client import ClientWorld
+from tests.git.memory_store import MemoryStore
 
 # No hook runs: neither those of a directory nor ours of the settings, which core.hooksPath does not reach.
 UNHOOKED = (

@@ -12,8 +12,8 @@ import pytest
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, claim_file
 from gitcoord.git.libgit2_reader import Pygit2Reader
-from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
+from tests.git.memory_store import MemoryStore
 from tests.git.worlds import DISK, REFTABLE, WORLDS, World, make_world
 from tests.support import git
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import Oid
-from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.store import Object
 from gitcoord.git.tree import WIDE, Entry, TreeEditor, Trees, encode_tree, is_bucket, parse_tree
+from tests.git.memory_store import MemoryStore
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 Files = dict[str, str]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gitcoord.base.names import Oid
-from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.repo import Repo
+from tests.git.memory_store import MemoryStore
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from gitcoord.gates.events.answer import Answer
 from gitcoord.gates.events.notice import Notice
 from gitcoord.gates.events.request import Request
 from gitcoord.gates.events.role import SetRole
-from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.close import Close
@@ -52,6 +51,7 @@ from gitcoord.tasks.events.lapse import Collect
 from gitcoord.tasks.events.revise import Revise
 from gitcoord.tasks.events.task import Add
 from gitcoord.tasks.events.task import New as Task
+from tests.git.memory_store import MemoryStore
 from tests.ledger.world import World, paths
 
 if TYPE_CHECKING:

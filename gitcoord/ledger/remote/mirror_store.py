@@ -60,26 +60,15 @@ class MirrorStore:
         found = iter(self.local.resolve([name for name in wanted if name]))
         return [next(found) if name else None for name in wanted]
 
-    def refresh(self) -> None:
-        self.local.refresh()
-
-    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
-        return self.local.list_refs(prefix)
+    def __getattr__(self, name: str) -> Any:
+        """Objects, locks and the redo log are those of the mirror."""
+        return getattr(self.local, name)
 
     # --- writing
 
-    def write(self, kind: str, data: bytes) -> Oid:
-        return self.local.write(kind, data)
-
-    def flush(self) -> None:
-        self.local.flush()
-
-    def discard(self, oid: Oid) -> None:
-        self.local.discard(oid)
-
     def swap(self, operations: Sequence[Operation]) -> None:
         """Push at once, past the batches. Operations on refs that the remote does not keep are done here only."""
-        self.flush()
+        self.local.flush()
         moves = [as_update(op) for op in operations if self.remote.takes(op.ref)]
         if all(m.old == m.new for m in moves):
             self.local.swap(operations)
@@ -101,21 +90,6 @@ class MirrorStore:
         except SwapFailed:
             return False
         return True
-
-    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
-        return self.local.remove_stale_locks(operations)
-
-    def replay_redo_log(self) -> bool:
-        return self.local.replay_redo_log()
-
-    def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
-        return self.local.move_broken_refs_aside(names)
-
-    def maintain(self) -> None:
-        self.local.maintain()
-
-    def close(self) -> None:
-        self.local.close()
 
 
 def as_update(operation: Operation) -> RefUpdate:

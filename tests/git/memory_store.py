@@ -1,4 +1,4 @@
-"""A store in memory, on dulwich's memory repository: for tests, simulation and whatever needs no disk.
+"""A store in memory, for tests of what needs no disk.
 
 It keeps the promises of the interface and refuses what git refuses. Objects are immutable; the refs change only below the
 lock, so several threads may share one store as several processes share a repository.
@@ -6,27 +6,17 @@ lock, so several threads may share one store as several processes share a reposi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from dulwich.object_store import MemoryObjectStore
-from dulwich.objects import ObjectID, ShaFile, object_class
 from dulwich.refs import Ref, check_ref_format
-from dulwich.repo import MemoryRepo
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
-from gitcoord.git.store import Create, Delete, Object, SwapFailed, Update, Verify
-from gitcoord.git.tree_names import follow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gitcoord.git.store import Operation
-
-
-def _bytes(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")
+from gitcoord.git.loose_writer import framed, hasher
+from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify
+from gitcoord.git.tree import parse_tree
 
 
 class MemoryStore:
@@ -35,24 +25,23 @@ class MemoryStore:
     oid_length = 40
 
     def __init__(self) -> None:
-        self._objects = cast(MemoryObjectStore, MemoryRepo().object_store)
+        self._objects: dict[Oid, Object] = {}
+        self._pending: dict[Oid, Object] = {}
         self._refs: dict[RefName, Oid] = {}
-        self._pending: dict[Oid, ShaFile] = {}
         self._lock = Lock()
 
     # --- reading
 
     def target(self, ref: RefName) -> Oid | None:
-        with self._lock:
-            return self._refs.get(ref)
+        return self._refs.get(ref)
 
     def read(self, names: Sequence[str]) -> list[Object | None]:
         with self._lock:
-            return [self._object(self._named(name)) for name in names]
+            return [self._named(name) for name in names]
 
     def resolve(self, names: Sequence[str]) -> list[Oid | None]:
         with self._lock:
-            return [oid if self._has(oid := self._refs.get(name)) else None for name in names]
+            return [oid if (oid := self._refs.get(name)) in self._objects else None for name in names]
 
     def refresh(self) -> None:
         """Nothing is remembered."""
@@ -61,42 +50,36 @@ class MemoryStore:
         with self._lock:
             return {ref: oid for ref, oid in sorted(self._refs.items()) if ref.startswith(prefix)}
 
-    def _named(self, name: str) -> Oid | None:
+    def _named(self, name: str) -> Object | None:
         ref, colon, path = name.partition(":")
-        oid = ref if is_oid(ref) else self._refs.get(ref)
-        return follow(oid, path, self._object, self.oid_length) if colon else oid
-
-    def _object(self, oid: Oid | None) -> Object | None:
-        if oid is None or not self._has(oid):
-            return None
-        found = self._objects[_id(oid)]
-        return Object(oid, found.type_name.decode(), found.as_raw_string())
-
-    def _has(self, oid: Oid | None) -> bool:
-        return oid is not None and len(oid) == self.oid_length and _id(oid) in self._objects
+        found = self._objects.get(ref if is_oid(ref) else self._refs.get(ref, ""))
+        if colon and found is not None and found.kind == "commit":
+            found = self._objects.get(found.data[len("tree ") :][: self.oid_length].decode("ascii"))
+        for part in path.split("/") if path else ():
+            if found is None or found.kind != "tree":
+                return None
+            entry = parse_tree(found.data, self.oid_length).get(part)
+            found = self._objects.get(entry.oid) if entry is not None else None
+        return found
 
     # --- writing
 
     def write(self, kind: str, data: bytes) -> Oid:
-        known = object_class(kind.encode())
-        if known is None:
+        if kind not in ("blob", "tree", "commit", "tag"):
             raise StoreError(f"git has no objects of kind '{kind}'")
-        made = ShaFile.from_raw_string(known.type_num, data)
-        oid = made.id.decode()
+        oid: Oid = hasher(self.oid_length)(framed(kind, data)).hexdigest()
         with self._lock:
-            self._pending[oid] = made
+            self._pending[oid] = Object(oid, kind, data)
         return oid
 
     def flush(self) -> None:
         with self._lock:
-            for made in self._pending.values():
-                self._objects.add_object(made)
+            self._objects.update(self._pending)
             self._pending.clear()
 
     def discard(self, oid: Oid) -> None:
         with self._lock:
-            if self._has(oid):
-                del self._objects[_id(oid)]
+            self._objects.pop(oid, None)
 
     def swap(self, operations: Sequence[Operation]) -> None:
         self.flush()
@@ -119,7 +102,8 @@ class MemoryStore:
     def _check(self, operation: Operation) -> None:
         """Everything git would look at before it moves this ref."""
         ref = operation.ref
-        if ref != "HEAD" and not (ref.startswith("refs/") and check_ref_format(cast(Ref, _bytes(ref)))):
+        named = cast(Ref, ref.encode("utf-8", "surrogateescape"))
+        if ref != "HEAD" and not (ref.startswith("refs/") and check_ref_format(named)):
             raise SwapFailed(f"'{ref}' is not a ref name")
         if isinstance(operation, (Update, Delete)) and not operation.expected:
             raise SwapFailed(f"'{ref}': an update says what it expects")
@@ -128,7 +112,7 @@ class MemoryStore:
         if now != expected:
             raise SwapFailed(f"'{ref}' is at '{now}' but expected '{expected}'")
         if isinstance(operation, (Create, Update)):
-            found = self._object(operation.new)
+            found = self._objects.get(operation.new)
             if found is None:
                 raise SwapFailed(f"'{ref}' cannot point at '{operation.new}', which does not exist")
             if ref.startswith("refs/heads/") and found.kind != "commit":
@@ -148,11 +132,7 @@ class MemoryStore:
         """There is nothing to tidy up."""
 
     def close(self) -> None:
-        """Nothing is held. Kept objects and refs stay readable, as they do on a disk."""
-
-
-def _id(oid: Oid) -> ObjectID:
-    return cast(ObjectID, oid.encode())
+        """Nothing is held."""
 
 
 def _refuse_clash(ref: RefName, refs: dict[RefName, Oid]) -> None:
