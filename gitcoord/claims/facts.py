@@ -6,7 +6,7 @@ from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import CONFIG, ROOT, ancestors, check_agent, fold, printable
 from gitcoord.claims.model import MAX_TTL
-from gitcoord.git.commands.objects import ls_tree_names
+from gitcoord.git.commands.objects import ls_tree
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import list_files, read_file, write_file
 from gitcoord.git.host import runs_still
@@ -65,7 +65,7 @@ def classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dic
     commit = sync_policy_commit(ctx, snapshot)
     prefixes = {path: "" if path == ROOT else path + "/" for path in paths}
     few = len(paths) <= _FEW and ROOT not in prefixes
-    listed = ls_tree_names(ctx.repo.env, commit, *(prefixes.values() if few else ()))
+    listed = ls_tree(ctx.repo.env, commit, *(prefixes.values() if few else ()), names=True)
     names = listed.require(f"git cannot list the files of {commit[:12]}").entries
     covering = Covering(snapshot, paths)
     asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}

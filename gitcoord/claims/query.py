@@ -168,9 +168,9 @@ def files_below(ctx: Context, commit: str, path: str) -> list[str]:
 
         answer = ls_files(ctx.repo.env, f":(top,literal){prefix}", tree=ctx.repo.worktree)
     else:
-        from gitcoord.git.commands.objects import ls_tree_names
+        from gitcoord.git.commands.objects import ls_tree
 
-        answer = ls_tree_names(ctx.repo.env, commit, *([prefix] if prefix else []))
+        answer = ls_tree(ctx.repo.env, commit, *([prefix] if prefix else []), names=True)
     names = answer.require(f"git cannot list what is below {path}").entries
     return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import is_oid
 from gitcoord.claims.facts import Covering
-from gitcoord.git.commands.objects import diff_raw, diff_raw_since_fork, empty_tree, list_outside, merge_base, rev_list
+from gitcoord.git.commands.objects import diff_raw, empty_tree, list_outside, merge_base, rev_list
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import Snapshot
@@ -16,7 +16,7 @@ def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: lis
     covering = Covering(snapshot, paths)
     env, specs = ctx.repo.env, covering.pathspecs
     if base:
-        answer = diff_raw_since_fork(env, base, commit, *specs)
+        answer = diff_raw(env, base, commit, *specs, since_fork=True)
         if answer.code:  # no common ancestor
             answer = diff_raw(env, base, commit, *specs)
     else:

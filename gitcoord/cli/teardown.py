@@ -7,7 +7,7 @@ from gitcoord.base.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.claims.query import listing
 from gitcoord.gates.hooks.files import remove_tree
 from gitcoord.gates.hooks.install import removal, uninstall
-from gitcoord.git.commands.settings import change_settings, list_local_settings
+from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.store import Create, Delete, Operation, SwapFailed
 from gitcoord.ledger.context import Context
@@ -142,7 +142,7 @@ def bring_back(archive: str) -> list[str]:
 
 def own_settings(ctx: Context) -> list[str]:
     """The local settings that `init` and `install-hooks` wrote. Others, like gitcoord.agent, are the user's."""
-    there = {key for key, _ in parse_settings(list_local_settings(ctx.repo.env).out)}
+    there = {key for key, _ in parse_settings(list_settings(ctx.repo.env).out)}
     return [key for key in _WRITTEN if key.lower() in there]
 
 

@@ -23,7 +23,7 @@ from gitcoord.deploy.cli import refuse
 from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.deploy.model import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED
 from gitcoord.deploy.targets import VERIFY_SECONDS, Target, check_target, refusal, resource_of
-from gitcoord.git.commands.worktrees import status_of_tracked
+from gitcoord.git.commands.worktrees import status_original
 from gitcoord.git.process import without_grafts
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -94,8 +94,8 @@ _WAITING = ("one deploy at a time: the target is free when that claim has gone f
 def _warn_of_uncommitted(call: Call) -> None:
     """Warn of uncommitted changes: a commit is recorded, but the command may deploy the work tree."""
     if call.ctx.repo.worktree:
-        code, out, _ = status_of_tracked(without_grafts(call.ctx.repo.env))
-        if out or code:
+        answer = status_original(without_grafts(call.ctx.repo.env))
+        if answer.code or any(not entry.startswith("??") for entry in answer.entries):
             call.screen.note("warning: there are uncommitted changes here; they are no part of what is recorded")
 
 

@@ -17,9 +17,8 @@ from gitcoord.git.commands.objects import (
     compare_ancestry,
     diff_names,
     empty_tree,
-    independent,
     merge_base,
-    merge_tree_names,
+    merge_tree,
 )
 from gitcoord.git.commands.refs import for_each_ref, rev_parse_commit
 from gitcoord.git.commands.remotes import fetch_branch
@@ -137,7 +136,7 @@ def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
     if not there:
         command = f"git fetch {shell_word(remote)} {shell_word(sync)}" if remote else f"git branch {shell_word(sync)}"
         raise CouldNotJudge(f"the trunk '{printable(sync)}' is not here", hints=(f"get it: {command}",))
-    answer = independent(without_grafts(ctx.repo.env), *there)
+    answer = merge_base(without_grafts(ctx.repo.env), *there, how="independent")
     if answer.code:
         raise _missing(ctx, answer.complaint, remote)
     return answer.lines
@@ -206,7 +205,7 @@ def changed_files(ctx: Context, old: str, new: str) -> set[str]:
 
 def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
     """Whether a merge would conflict, and where. Only the exit code is reliable: git may keep one side in the tree."""
-    code, out, complaint = merge_tree_names(without_grafts(ctx.repo.env), commit, tip)
+    code, out, complaint = merge_tree(without_grafts(ctx.repo.env), commit, tip)
     if code in (0, 1):
         _, *names = out.decode("utf-8", "surrogateescape").split("\0")
         return bool(code), {name for name in names if name and code}

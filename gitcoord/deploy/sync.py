@@ -101,7 +101,7 @@ def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
 
 def _merged(ctx: Context, commit: str, tip: str) -> str:
     """The tree of the clean merge."""
-    return merge_tree(without_grafts(ctx.repo.env), commit, tip).require("git cannot merge", StoreError).text
+    return merge_tree(without_grafts(ctx.repo.env), commit, tip).require("git cannot merge", StoreError).entries[0]
 
 
 def _ignored(ctx: Context, paths: set[str]) -> set[str]:

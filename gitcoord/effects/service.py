@@ -163,7 +163,7 @@ def floor_of(ctx: Context, snapshot: Snapshot, sequence: Sequence) -> Floor:
     specs = [f":(top,glob){pattern}" for pattern in sequence.patterns]
     files: set[str] = set()
     if ctx.repo.worktree:
-        files |= _listed(ls_files(ctx.repo.env, *specs, untracked=True))
+        files |= _listed(ls_files(ctx.repo.env, *specs, show="all"))
     for commit in _commits(ctx, snapshot):
         files |= _listed(diff_names(ctx.repo.env, empty_tree(ctx.repo.env), commit, *specs))
     for file in sorted(files):

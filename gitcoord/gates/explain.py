@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, RULES
 from gitcoord.effects.sequences import sequences
-from gitcoord.git.commands.objects import ls_tree_names
+from gitcoord.git.commands.objects import ls_tree
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
 from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
@@ -127,7 +127,7 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
         problems.append({"where": CONFIG, "what": f"rules.ack needs {RULES}, which is not there"})
     if source.overlay is not None:
         problems += [{"where": OVERLAY, "what": what} for what in overlay_problems(policy, source.overlay)]
-    tracked = ls_tree_names(ctx.repo.env, source.commit).entries
+    tracked = ls_tree(ctx.repo.env, source.commit, names=True).entries
     lines = _lines(ctx, source)
     covered = {id(line): _matched(ctx, source, line, tracked) for line in lines}
     for index, line in enumerate(lines):

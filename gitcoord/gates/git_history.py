@@ -182,7 +182,7 @@ class GitHistory:
         if not out and "unrelated histories" not in complaint:
             self._require(ours, theirs)
             raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
-        return "" if code else out.decode().split("\n")[0]
+        return "" if code else out.decode().split("\0")[0]
 
     @memoized
     def picked(self, onto: str, commit: str, path: str) -> list[str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import check_agent
 from gitcoord.gates.judge import Change, CommitChange
-from gitcoord.git.commands.objects import commit_stand_in, diff_index_raw, diff_raw, ls_tree_entry, merge_tree_names
+from gitcoord.git.commands.objects import commit_stand_in, diff_index_raw, diff_raw, ls_tree_entry, merge_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def merge_changes(ctx: Context, step: CommitChange, index: bytes = b"") -> Commi
     found = {change.path: change for change in step.changes}
     ours, conflicts, tree = step.parents[0], set[str](), ""
     for theirs in step.parents[1:]:
-        code, out, complaint = merge_tree_names(ctx.repo.env, ours, theirs)
+        code, out, complaint = merge_tree(ctx.repo.env, ours, theirs)
         if code not in (0, 1):
             if "unrelated histories" in complaint:
                 return step

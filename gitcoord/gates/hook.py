@@ -224,10 +224,10 @@ def _advisory_hook(hook: str, words: list[str], env: Environ) -> int:
 
 def _sign(ctx: Context, agent: str, message: str) -> None:
     """Add the `Agent:` trailer unless there is one."""
-    from gitcoord.git.commands.worktrees import add_trailer_to_file
+    from gitcoord.git.commands.worktrees import add_trailer
 
     _end_line(message)
-    add_trailer_to_file(ctx.repo.env, message, f"Agent: {agent}")
+    add_trailer(ctx.repo.env, f"Agent: {agent}", file=message)
 
 
 def _end_line(message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.names import ROOT, printable
-from gitcoord.git.commands.objects import count_commits, diff_counts, log_subjects, merge_base_of_all
+from gitcoord.git.commands.objects import count_commits, diff_counts, log_subjects, merge_base
 from gitcoord.git.commands.refs import for_each_ref
 from gitcoord.git.commands.worktrees import status_with_branch
 from gitcoord.handoff.model import MOST
@@ -56,7 +56,7 @@ def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
     there = [base for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None]
     if not there:
         return ""
-    return merge_base_of_all(ctx.repo.env, *dict.fromkeys(there), head).text
+    return merge_base(ctx.repo.env, *dict.fromkeys(there), head, how="octopus").text
 
 
 def _commits(ctx: Context, base: str, head: str) -> list[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import CONFIG, LEDGER, TIP, quote, shell_word
-from gitcoord.git.commands.objects import roots
+from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
 from gitcoord.git.commands.remotes import list_remotes
 from gitcoord.git.commands.settings import change_settings
@@ -189,7 +189,7 @@ def sync_branch(ctx: Context) -> str:
 
 
 def root_of(ctx: Context) -> str:
-    return roots(ctx.repo.env, LEDGER).require("git cannot walk the ledger", StoreError).lines[-1]
+    return first_parents(ctx.repo.env, LEDGER).require("git cannot walk the ledger", StoreError).lines[-1]
 
 
 def note(ctx: Context, values: dict[str, str]) -> None:

@@ -33,7 +33,7 @@ _SPECS = (
 
 def staged_policy(ctx: Context, *, worktree: bool) -> str:
     """The tree of the index; with `worktree`, with the policy files of the work tree."""
-    from gitcoord.git.commands.worktrees import ls_files_from_here, update_index_from_files, write_tree
+    from gitcoord.git.commands.worktrees import ls_files, update_index_from_files, write_tree
 
     env = dict(ctx.repo.env)
     if worktree:
@@ -42,7 +42,7 @@ def staged_policy(ctx: Context, *, worktree: bool) -> str:
         if index:
             write_file(copy, index)
         env[b"GIT_INDEX_FILE"] = copy.encode("utf-8", "surrogateescape")
-        update_index_from_files(env, ls_files_from_here(env, *_SPECS).out)
+        update_index_from_files(env, ls_files(env, *_SPECS, show="here").out)
     tree = write_tree(env)
     if worktree:
         remove_file(copy)
@@ -214,10 +214,10 @@ class Source:
     def _settings(self, blob: str) -> list[list[str]]:
         if not blob:
             return []
-        from gitcoord.git.commands.settings import list_settings_in_blob
+        from gitcoord.git.commands.settings import list_settings
 
         failure = f"{CONFIG} of {self.commit[:12]} cannot be read"
-        answer = list_settings_in_blob(self._ctx.repo.env, blob).require(
+        answer = list_settings(self._ctx.repo.env, blob=blob).require(
             failure, hints=("correct the file and commit it",)
         )
         return [list(pair) for pair in parse_settings(answer.out)]

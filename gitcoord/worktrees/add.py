@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.query import check, listing
-from gitcoord.git.commands.objects import count_apart
+from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.refs import (
     add_worktree,
     delete_ref,
@@ -132,7 +132,7 @@ def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | Non
     """The number of commits ahead of trunk and behind it; None if unknown."""
     if not head:
         return None, None
-    apart = count_apart(ctx.repo.env, head, f"refs/heads/{sync}")
+    apart = count_commits(ctx.repo.env, "--left-right", f"{head}...refs/heads/{sync}")
     if apart.code:
         return None, None
     ahead, behind = apart.text.split()

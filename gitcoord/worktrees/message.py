@@ -66,4 +66,4 @@ def _signed(ctx: Context, message: bytes, agent: str) -> bytes:
         )
     if names:
         return message
-    return add_trailer(ctx.repo.env, message, f"Agent: {agent}").require(_FAILED, StoreError).out
+    return add_trailer(ctx.repo.env, f"Agent: {agent}", message=message).require(_FAILED, StoreError).out

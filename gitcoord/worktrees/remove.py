@@ -9,8 +9,7 @@ from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.refs import delete_ref, rev_parse
 from gitcoord.git.commands.settings import forget_branch_settings
 from gitcoord.git.commands.worktrees import (
-    ls_files_ignored,
-    ls_files_marked,
+    ls_files,
     remove_worktree,
     unmark_files,
     with_index,
@@ -124,7 +123,9 @@ def _require_settled(ctx: Context, tree: Tree) -> None:
 def _hidden(ctx: Context, tree: Tree) -> list[str]:
     """Changes that `git status` was told not to look at: assume-unchanged and skip-worktree files that are there."""
     env = without_location(ctx.repo.env)
-    listed = ls_files_marked(env, tree.path).require(f"git ls-files in {tree.path} failed", StoreError).entries
+    listed = (
+        ls_files(env, tree=tree.path, show="marked").require(f"git ls-files in {tree.path} failed", StoreError).entries
+    )
     marked = [row[2:] for row in listed if (row[0].islower() or row[0] == "S")]
     marked = [name for name in marked if exists(f"{tree.path}/{name}")]
     if not marked:
@@ -142,7 +143,7 @@ def _hidden(ctx: Context, tree: Tree) -> list[str]:
 
 def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
     """Ignored files that no other work tree has in the same place with the same content."""
-    answer = ls_files_ignored(without_location(ctx.repo.env), tree.path)
+    answer = ls_files(without_location(ctx.repo.env), tree=tree.path, show="ignored")
     names = answer.require(f"git ls-files in {tree.path} failed", StoreError).entries
     others = [other.path for other in trees if other.path != tree.path and not other.bare]
     return [

@@ -11,7 +11,7 @@ from gitcoord.base.names import ROOT, Oid, ancestors, printable, quote
 from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.commands.worktrees import (
     add_files,
-    ls_files_unmerged,
+    ls_files,
     read_tree,
     staged_raw,
     update_index,
@@ -133,7 +133,7 @@ def changed(env: Env, base: str) -> list[Row]:
 
 def refuse_conflicts(ctx: Context, named: set[str]) -> None:
     """Files that somebody's merge left in pieces are nobody's to commit."""
-    answer = ls_files_unmerged(ctx.repo.env, ctx.repo.worktree).require("git ls-files failed", StoreError)
+    answer = ls_files(ctx.repo.env, tree=ctx.repo.worktree, show="unmerged").require("git ls-files failed", StoreError)
     pieces = sorted({row.partition("\t")[2] for row in answer.entries} - {""})
     caught = [path for path in pieces if is_named(named, path)]
     if caught:

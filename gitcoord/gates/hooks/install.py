@@ -12,7 +12,7 @@ from gitcoord.gates.hooks.files import bring_back, look, put, same_file
 from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
 from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
 from gitcoord.git.commands.refs import common_dir, hooks_dir, version
-from gitcoord.git.commands.settings import change_settings, list_local_settings
+from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import free_name, is_executable, read_file, remove_file, write_file
 from gitcoord.ledger.format import format_record
@@ -262,7 +262,7 @@ def _own_directory(ctx: Context, common: str) -> str:
 
 
 def _local(ctx: Context) -> list[tuple[str, str]]:
-    return parse_settings(list_local_settings(ctx.repo.env).out)
+    return parse_settings(list_settings(ctx.repo.env).out)
 
 
 def _git_config(ctx: Context, words: list[str]) -> None:

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from gitcoord.git.process import Answer, Env
 
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
-_NAMES = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
-# -c: of a merge, what differs from every parent; also where git made that alone, or makes nothing of the parents.
+# -c: of a merge, the files that differ from every parent.
 _STEPS = (
     "log", "--no-show-signature", "--encoding=UTF-8", "--root", "-c", *_RAW,
     "--format=%x01%H %P%x02%(trailers:key=Agent,valueonly,separator=%x0A)",
 )  # fmt: skip
 _NOBODY = ("-c", "user.name=gitcoord", "-c", "user.email=gitcoord@gitcoord.invalid", "-c", "commit.gpgSign=false")
-_NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}  # the same stand-in each time
+_NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}
 
 
 def compare_ancestry(env: Env, old: str, new: str) -> Answer:
@@ -33,18 +32,10 @@ def is_ancestor(env: Env, old: str, new: str) -> bool | None:
     return {0: True, 1: False}.get(compare_ancestry(env, old, new).code)
 
 
-def merge_base(env: Env, *commits: str) -> Answer:
-    """Exit code 1: they have nothing in common."""
-    return run([*ORIGINAL, "merge-base", *commits], env)
-
-
-def merge_base_of_all(env: Env, *commits: str) -> Answer:
-    return run([*ORIGINAL, "merge-base", "--octopus", *commits], env)
-
-
-def independent(env: Env, *commits: str) -> Answer:
-    """The commits that no other one of them contains."""
-    return run([*ORIGINAL, "merge-base", "--independent", *commits], env)
+def merge_base(env: Env, *commits: str, how: str = "") -> Answer:
+    """Exit code 1: they have nothing in common. `how`: 'octopus', the base of all of them; 'independent', the commits that no
+    other one of them contains."""
+    return run([*ORIGINAL, "merge-base", *([f"--{how}"] if how else []), *commits], env)
 
 
 def first_parents(env: Env, head: str, *, until: str = "", oldest_first: bool = False, most: int = 0) -> Answer:
@@ -54,35 +45,25 @@ def first_parents(env: Env, head: str, *, until: str = "", oldest_first: bool = 
 
 
 def first_parent_messages(env: Env, head: str, until: str = "") -> Answer:
-    """The same, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL."""
+    """The chain of first parents, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL."""
     argv = [*ORIGINAL, "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8", "--format=%P%n%B%x00", head]
     return run([*argv, *([f"^{until}"] if until else []), "--"], env)
 
 
-def roots(env: Env, head: str) -> Answer:
-    """The first commit of the chain of first parents."""
-    return run([*ORIGINAL, "rev-list", "--first-parent", "--max-parents=0", head, "--"], env)
-
-
 def rev_list(env: Env, *revisions: str, most: int = 0) -> Answer:
-    """Every commit that these revisions, in the words of git-rev-list(1), name; of many at most so many."""
+    """The commits that these revisions of git-rev-list(1) name, at most `most` of them."""
     return run([*ORIGINAL, "rev-list", *([f"--max-count={most}"] if most else []), *revisions], env)
 
 
 def list_outside(env: Env, commits: Iterable[str], within: str, *, ancestry_path: bool = False) -> Answer:
-    """Of these commits and all below them, those that `within` does not contain; `ancestry_path`: and that contain it."""
+    """These commits and their ancestors without `within` and its ancestors; `ancestry_path`: only descendants of `within`."""
     argv = [*ORIGINAL, "rev-list", *(["--ancestry-path"] if ancestry_path else []), "--stdin"]
     return run(argv, env, "".join(f"{line}\n" for line in [*commits, f"^{within}"]).encode())
 
 
 def count_commits(env: Env, *revisions: str, tree: str = "") -> Answer:
-    """`tree`: with the refs of that work tree."""
+    """The number of commits that these revisions of git-rev-list(1) name. `tree`: with the refs of that work tree."""
     return run([*ORIGINAL, *(["-C", tree] if tree else []), "rev-list", "--count", *revisions, "--"], env)
-
-
-def count_apart(env: Env, one: str, other: str) -> Answer:
-    """The number of commits that only `one` has, and that only `other` has."""
-    return run([*ORIGINAL, "rev-list", "--left-right", "--count", f"{one}...{other}", "--"], env)
 
 
 def author_names(env: Env, *revisions: str) -> Answer:
@@ -133,18 +114,13 @@ def last_agent(env: Env, path: str, since: object) -> Answer:
 
 
 def merge_tree(env: Env, ours: str, theirs: str) -> Answer:
-    """The tree of their merge, then conflicts. Exit code 1: it is not clean."""
-    return run([*ORIGINAL, "merge-tree", "--write-tree", "--no-messages", ours, theirs], env)
-
-
-def merge_tree_names(env: Env, ours: str, theirs: str) -> Answer:
-    """The same with NUL between the tree and the names of conflicting files."""
+    """The tree of their merge and the names of conflicting files, each ended by NUL. Exit code 1: it is not clean."""
     argv = [*ORIGINAL, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
     return run(argv, env)
 
 
 def commit_stand_in(env: Env, tree: str, *parents: str) -> Answer:
-    """A commit that nobody sees, the same each time."""
+    """A temporary commit for a comparison; its author and date are fixed, so it has the same id each time."""
     words = [word for parent in parents for word in ("-p", parent)]
     return run([*ORIGINAL, *_NOBODY, "commit-tree", tree, *words, "-m", "stand-in"], {**env, **_NEVER})
 
@@ -163,17 +139,14 @@ def write_blob(env: Env, data: bytes) -> Answer:
 
 
 def staged_blob(env: Env, path: str) -> Answer:
-    """The index entries of this path."""
+    """The content of this path in the index."""
     return run([*ORIGINAL, "cat-file", "blob", f":{path}"], env)
 
 
-def ls_tree(env: Env, tree: str) -> Answer:
-    """Every file: mode, type and id, a tab, the path."""
-    return run([*ORIGINAL, "ls-tree", "-r", "-z", "--full-tree", tree], env)
-
-
-def ls_tree_names(env: Env, tree: str, *below: str) -> Answer:
-    return run([*ORIGINAL, "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", *below], env)
+def ls_tree(env: Env, tree: str, *below: str, names: bool = False) -> Answer:
+    """Every file: mode, type and id, a tab, the path. `names`: only the path."""
+    form = ["--name-only"] if names else []
+    return run([*ORIGINAL, "ls-tree", "-r", "-z", *form, "--full-tree", tree, "--", *below], env)
 
 
 def ls_tree_entry(env: Env, tree: str, path: str) -> Answer:
@@ -181,14 +154,13 @@ def ls_tree_entry(env: Env, tree: str, path: str) -> Answer:
     return run([*LITERAL, "ls-tree", "-z", "--full-tree", tree, "--", path], env)
 
 
-def diff_raw(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
-    """Of each changed file the modes and ids before and after, and its path."""
-    return run([*ORIGINAL, "diff-tree", "-r", *_RAW, old, new, "--", *pathspecs], env)
+def diff_raw(env: Env, old: str, new: str, *pathspecs: str, since_fork: bool = False) -> Answer:
+    """Of each changed file the modes and ids before and after, and its path.
 
-
-def diff_raw_since_fork(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
-    """The same from the merge base of the two on. It fails where they have none."""
-    return run([*ORIGINAL, "diff-tree", "-r", *_RAW, "--merge-base", old, new, "--", *pathspecs], env)
+    `since_fork`: from the merge base of the two on. It fails where they have none.
+    """
+    start = ["--merge-base"] if since_fork else []
+    return run([*ORIGINAL, "diff-tree", "-r", *_RAW, *start, old, new, "--", *pathspecs], env)
 
 
 def diff_index_raw(env: Env, commit: str) -> Answer:
@@ -197,7 +169,8 @@ def diff_index_raw(env: Env, commit: str) -> Answer:
 
 
 def diff_names(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
-    return run([*ORIGINAL, "diff-tree", *_NAMES, old, new, "--", *pathspecs], env)
+    how = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
+    return run([*ORIGINAL, "diff-tree", *how, old, new, "--", *pathspecs], env)
 
 
 def diff_counts(env: Env, old: str, new: str) -> Answer:
@@ -207,7 +180,7 @@ def diff_counts(env: Env, old: str, new: str) -> Answer:
 
 
 def diff_blobs(env: Env, old: str, new: str) -> Answer:
-    """The lines that differ, in a form that no setting of anybody's can turn."""
+    """The lines that differ, whatever the user's settings for diffs are."""
     return run([*ORIGINAL, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text", old, new], env)
 
 

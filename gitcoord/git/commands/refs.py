@@ -1,4 +1,4 @@
-"""Refs, names of objects, and where git keeps things. What moves refs is noted, so that its locks are removed if it is killed."""
+"""Refs, names of objects, and the places of git's directories. A process that moves refs is noted, so that its locks are removed if it is killed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from gitcoord.git.repo import Repo
 
 
+def _in(tree: str) -> list[str]:
+    return ["-C", tree] if tree else []
+
+
 def rev_parse(env: Env, name: str, tree: str = "") -> Answer:
-    """The id of what is named so; it fails without words where there is none. `tree`: as it is named in that work tree."""
-    where = ["-C", tree] if tree else []
-    return run([*ORIGINAL, *where, "rev-parse", "--verify", "--quiet", "--end-of-options", name], env)
+    """The id of the object of this name; it fails without a message where there is none. `tree`: as named in that work tree."""
+    return run([*ORIGINAL, *_in(tree), "rev-parse", "--verify", "--quiet", "--end-of-options", name], env)
 
 
 def rev_parse_commit(env: Env, name: str) -> Answer:
@@ -22,7 +25,7 @@ def rev_parse_commit(env: Env, name: str) -> Answer:
 
 
 def symbolic_ref(env: Env, ref: str = "HEAD") -> Answer:
-    """The ref that it stands for. Exit code 1: it stands for none."""
+    """The target of a symbolic ref. Exit code 1: it is none."""
     return run([*GIT, "symbolic-ref", "--quiet", ref], env)
 
 
@@ -61,13 +64,9 @@ def update_ref(repo: Repo, notes: LockNotes, ref: str, new: str, expected: str, 
     return _run_noted(repo, notes, [*GIT, "update-ref", "-m", reason, *target, new, expected])
 
 
-def delete_ref(repo: Repo, notes: LockNotes, ref: str, expected: str) -> Answer:
-    return _run_noted(repo, notes, [*GIT, "update-ref", "-d", ref, expected])
-
-
-def drop_ref(repo: Repo, notes: LockNotes, ref: str) -> Answer:
-    """Delete a ref that only this process uses, wherever it is."""
-    return _run_noted(repo, notes, [*GIT, "update-ref", "-d", ref])
+def delete_ref(repo: Repo, notes: LockNotes, ref: str, expected: str = "") -> Answer:
+    """`expected` '': wherever it is; for a ref that only this process uses."""
+    return _run_noted(repo, notes, [*GIT, "update-ref", "-d", ref, *([expected] if expected else [])])
 
 
 def merge(repo: Repo, notes: LockNotes, commit: str, message: str) -> Answer:
@@ -90,7 +89,7 @@ def add_worktree(repo: Repo, notes: LockNotes, path: str, branch: str) -> Answer
 
 def git_dir(env: Env, tree: str = "") -> Answer:
     """It fails where git does not trust the repository (safe.directory)."""
-    return run([*GIT, *(["-C", tree] if tree else []), "rev-parse", "--absolute-git-dir"], env)
+    return run([*GIT, *_in(tree), "rev-parse", "--absolute-git-dir"], env)
 
 
 def top_of(env: Env, tree: str) -> Answer:
@@ -99,14 +98,13 @@ def top_of(env: Env, tree: str) -> Answer:
 
 def common_dir(env: Env, tree: str = "") -> Answer:
     """Absolute, links followed."""
-    where = ["-C", tree] if tree else []
-    return run([*GIT, *where, "rev-parse", "--path-format=absolute", "--git-common-dir"], env)
+    return run([*GIT, *_in(tree), "rev-parse", "--path-format=absolute", "--git-common-dir"], env)
 
 
 def hooks_dir(env: Env, tree: str = "", configured: str = "") -> Answer:
     """The directory in which git looks for hooks: absolute, links followed. `configured`: if core.hooksPath said so."""
-    where = [*(["-C", tree] if tree else []), *(["-c", f"core.hooksPath={configured}"] if configured else [])]
-    return run([*GIT, *where, "rev-parse", "--path-format=absolute", "--git-path", "hooks"], env)
+    where = ["-c", f"core.hooksPath={configured}"] if configured else []
+    return run([*GIT, *_in(tree), *where, "rev-parse", "--path-format=absolute", "--git-path", "hooks"], env)
 
 
 def version(env: Env) -> Answer:

@@ -14,17 +14,10 @@ if TYPE_CHECKING:
 _TRIES = 60
 
 
-def list_settings(env: Env, *, file: str) -> Answer:
-    """All settings of a file; `parse_settings` reads them."""
-    return run([*GIT, "config", "--file", file, "--list", "-z"], env)
-
-
-def list_settings_in_blob(env: Env, blob: str) -> Answer:
-    return run([*ORIGINAL, "config", "--blob", blob, "--list", "-z"], env)
-
-
-def list_local_settings(env: Env) -> Answer:
-    return run([*GIT, "config", "--local", "--list", "-z"], env)
+def list_settings(env: Env, *, file: str = "", blob: str = "") -> Answer:
+    """All settings of a file or a blob, else of the repository itself; `parse_settings` reads them."""
+    where = ["--file", file] if file else ["--blob", blob] if blob else ["--local"]
+    return run([*ORIGINAL, "config", *where, "--list", "-z"], env)
 
 
 def match_settings(env: Env, pattern: str) -> Answer:
@@ -43,12 +36,8 @@ def set_in_file(env: Env, key: str, value: str, *, file: str) -> Answer:
     return run([*GIT, "config", "--file", file, "--replace-all", key, value], env)
 
 
-def get_local_values(env: Env, key: str) -> Answer:
-    return run([*GIT, "config", "--local", "--get-all", key], env)
-
-
 def scope_of_setting(env: Env, key: str, tree: str) -> str:
-    """The scope of the setting: 'local', 'worktree', 'global', 'system' or 'command'; '' where nobody does."""
+    """The scope of the setting: 'local', 'worktree', 'global', 'system' or 'command'; '' where it is not set."""
     return run([*GIT, "-C", tree, "config", "--show-scope", "--get", key], env).text.partition("\t")[0]
 
 

@@ -44,11 +44,8 @@ def status_in(env: Env, tree: str) -> Answer:
 
 
 def status_original(env: Env) -> Answer:
+    """The status, whatever refs/replace says of the commit that is checked out."""
     return run([*ORIGINAL, "status", *_STATUS], env)
-
-
-def status_of_tracked(env: Env) -> Answer:
-    return run([*ORIGINAL, "status", "--porcelain", "--untracked-files=no"], env)
 
 
 def status_with_branch(env: Env, pathspecs: Iterable[str]) -> Answer:
@@ -57,28 +54,23 @@ def status_with_branch(env: Env, pathspecs: Iterable[str]) -> Answer:
     return run([*ORIGINAL, "status", *words, "--", *pathspecs], env)
 
 
-def ls_files(env: Env, *pathspecs: str, tree: str = "", untracked: bool = False) -> Answer:
-    """The tracked files, named from the top of the work tree; `untracked`: the others too."""
-    which = ["--cached", "--others"] if untracked else []
-    return run([*_in(tree), "ls-files", "-z", "--full-name", *which, "--", *pathspecs], env)
+_SHOWN = {
+    "tracked": ("--full-name",),
+    "all": ("--full-name", "--cached", "--others"),
+    "here": ("--cached", "--others", "--deleted"),
+    "marked": ("-v",),
+    "unmerged": ("-u",),
+    "ignored": ("--others", "--ignored", "--exclude-standard"),
+}
 
 
-def ls_files_from_here(env: Env, *pathspecs: str) -> Answer:
-    """Tracked, untracked and deleted files, named from the current directory, as `update_index_from_files` reads them."""
-    return run([*GIT, "ls-files", "-z", "--cached", "--others", "--deleted", "--", *pathspecs], env)
+def ls_files(env: Env, *pathspecs: str, tree: str = "", show: str = "tracked") -> Answer:
+    """Files, named from the top of the work tree.
 
-
-def ls_files_marked(env: Env, tree: str) -> Answer:
-    """Each with a letter before it: lower case where it is assumed unchanged, S where it is skipped."""
-    return run([*_in(tree), "ls-files", "-v", "-z"], env)
-
-
-def ls_files_unmerged(env: Env, tree: str) -> Answer:
-    return run([*_in(tree), "ls-files", "-u", "-z"], env)
-
-
-def ls_files_ignored(env: Env, tree: str) -> Answer:
-    return run([*_in(tree), "ls-files", "--others", "--ignored", "--exclude-standard", "-z"], env)
+    `show`: 'all', untracked ones too; 'here', these and deleted ones, named from the current directory, as `update_index_from_files`
+    reads them; 'marked', each with a letter before it: lower case where it is assumed unchanged, S where it is skipped.
+    """
+    return run([*_in(tree), "ls-files", "-z", *_SHOWN[show], "--", *pathspecs], env)
 
 
 def check_ignore(env: Env, paths: Iterable[str], tree: str) -> Answer:
@@ -152,21 +144,19 @@ def parse_trailers(env: Env, message: bytes) -> Answer:
 
 
 def add_trailers(env: Env, message: bytes, trailers: Iterable[str]) -> Answer:
-    """The path that the user's settings name."""
+    """At the place that the user's settings name."""
     words = [word for trailer in trailers for word in ("--trailer", trailer)]
     return run([*GIT, "interpret-trailers", "--no-divider", *words], env, message)
 
 
-def add_trailer(env: Env, message: bytes, trailer: str) -> Answer:
-    """At the end. A line '---' in a message is not the start of a patch here, as little as for `git log`."""
-    rules = ("--no-divider", "--where", "end", "--if-exists", "add", "--if-missing", "add")
-    return run([*GIT, "interpret-trailers", *rules, "--trailer", trailer], env, message)
+def add_trailer(env: Env, trailer: str, *, message: bytes = b"", file: str = "") -> Answer:
+    """At the end of the message; in a file in place, unless a trailer of that name is there.
 
-
-def add_trailer_to_file(env: Env, file: str, trailer: str) -> Answer:
-    """The same in a file, unless a trailer of that name is there."""
-    rules = ("--no-divider", "--where", "end", "--if-exists", "doNothing", "--if-missing", "add")
-    return run([*GIT, "interpret-trailers", "--in-place", *rules, "--trailer", trailer, file], env)
+    A line '---' in a message is not the start of a patch here, as for `git log`.
+    """
+    where = ("--no-divider", "--where", "end", "--if-missing", "add")
+    rules = ["--if-exists", "doNothing", "--in-place", file] if file else ["--if-exists", "add"]
+    return run([*GIT, "interpret-trailers", *where, "--trailer", trailer, *rules], env, message)
 
 
 def run_hook(env: Env, name: str, *words: str) -> Answer:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
 from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.commands.refs import drop_ref
+from gitcoord.git.commands.refs import delete_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
-from gitcoord.git.commands.settings import change_settings, get_local_values
-from gitcoord.git.config import Settings
+from gitcoord.git.commands.settings import change_settings, list_settings
+from gitcoord.git.config import Settings, parse_settings
 from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
@@ -211,7 +211,7 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
     fetch_ref(ctx.repo.env, _deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
     continues = is_ancestor(ctx.repo.env, here, f"{PROBE}ledger") is True
-    drop_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
+    delete_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
     return continues
 
 
@@ -352,7 +352,7 @@ def _fetch_with_the_rest(ctx: Context, name: str, capabilities: HostCapabilities
         f"+{sessions}*:{SESSIONS}*",
         *([] if capabilities.branches else [f"+{CLAIMS}*:{CLAIMS}*"]),
     ]
-    there = get_local_values(ctx.repo.env, key).lines
+    there = [value for name, value in parse_settings(list_settings(ctx.repo.env).out) if name == key.lower()]
     for spec in wanted:
         if spec not in there:
             code, complaint = change_settings(ctx.repo, ["--local", "--add", key, spec], ctx.host.pause)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import LEDGER, TIP
-from gitcoord.git.commands.objects import is_ancestor, roots
+from gitcoord.git.commands.objects import first_parents, is_ancestor
 from gitcoord.git.commands.refs import reflog
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Decision, Event
@@ -61,7 +61,7 @@ def restore_original(ctx: Context, actor: Actor, reader: Reader, head: Oid, done
     if (comparison is not None and comparison.related and not comparison.lacking) or (
         original is None and _is_ours(ctx, reader)
     ):
-        note_root(ctx, _root(ctx, head))
+        note_root(ctx, first_parents(ctx.repo.env, head).lines[-1])
         done.append("took the rewritten ledger: its events are the same")
         return None
     if original is None or comparison is None:
@@ -93,10 +93,6 @@ def _is_ours(ctx: Context, reader: Reader) -> bool:
         return outcome.last is not None and format_record(outcome.state).ledger == ctx.settings.get("gitcoord.ledger")
     except (CouldNotJudge, StoreError):
         return False
-
-
-def _root(ctx: Context, head: Oid) -> str:
-    return roots(ctx.repo.env, head).lines[-1]
 
 
 def _go_on(ctx: Context, actor: Actor, original: Commit, comparison: Comparison, done: list[str]) -> Oid:
