@@ -1,0 +1,234 @@
+"""An agent's process: it decides on its machine's copy, swaps, reads back, works, and gives back."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.release import decide as decide_release
+from gitcoord.claims.model import Item
+from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.take import Take
+from gitcoord.claims.take import decide as decide_take
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.events.epoch import LEAP, Epoch
+from gitcoord.ledger.events.epoch import decide as decide_epoch
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.sessions.events.stop import decide as decide_stop
+from gitcoord.simulation.authority import Push, push_of
+from gitcoord.simulation.world import SimulatedWorld
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+    from typing import Any
+
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
+    from gitcoord.simulation.authority import Authority
+    from gitcoord.simulation.invariants import Invariants
+    from gitcoord.simulation.machine import Machine
+    from gitcoord.simulation.scheduler import Run, Scheduler, Steps
+
+    Rule = Callable[[State, Any, World], "Decision | Refusal"]
+
+ATTEMPTS = 200
+POLL = 15_000
+SLOT = 20_000  # a holder shows that it is alive this often
+
+
+class Goal:
+    """One piece of work: what it needs, for how long, and what it needs besides while it has that."""
+
+    def __init__(self, chance: Random, paths: tuple[Item, ...], shared: float = 0.25) -> None:
+        """`shared`: how often it needs units of a resource instead of paths."""
+        count = chance.choice((1, 1, 1, 2, 3))
+        self.items = tuple(dict.fromkeys(chance.choice(paths) for _ in range(count)))
+        self.units = 0
+        if chance.random() < shared:
+            self.items, self.units = (Item("resource", "gpu"),), chance.randint(1, 2)
+        self.mode = chance.choice(("write", "write", "write", "read")) if not self.units else "write"
+        self.ttl = chance.choice((60, 300, 600))
+        self.think = chance.randint(0, 20_000)
+        self.hold = chance.randint(100, 90_000)
+        self.more = chance.choice(paths) if chance.random() < 0.2 else None
+        self.forgets = chance.random() < 0.05  # the agent never gives it back
+        self.stops = chance.random() < 0.1  # the agent ends its session instead of releasing
+
+
+def top_of(item: Item) -> tuple[str, str]:
+    """An item's space and the first component of its name."""
+    return item.space, item.name.split("/")[0]
+
+
+def first_number(seq: int, highest: int) -> int:
+    """The number of an epoch on a history that ends at `seq`, by a machine that has seen `highest`."""
+    return max(seq, highest) + LEAP
+
+
+class Client:
+    """One agent. Each `Run` is a conversation with the authority that a fault may end or disturb at every `yield`."""
+
+    def __init__(
+        self,
+        agent: str,
+        machine: Machine,
+        authority: Authority,
+        chance: Random,
+        invariants: Invariants,
+        scheduler: Scheduler,
+    ) -> None:
+        self.agent = agent
+        self.machine = machine
+        self.authority = authority
+        self.chance = chance
+        self.invariants = invariants
+        self.scheduler = scheduler
+        self.actor = Actor(agent)
+        self.is_calm: Callable[[], bool] = lambda: False
+        self.dozing: dict[tuple[str, str], set[str]] = {}  # who waits below which first component; of all clients
+        self.waited: list[int] = []
+        self._nonces = 0
+
+    # --- work
+
+    def work(self, goals: list[Goal]) -> Steps:
+        """Do these goals one after the other; those that are done are taken from the list, also for a later process."""
+        while goals:
+            goal = goals[0]
+            yield goal.think
+            began = self.scheduler.now
+            if (yield from self._claim(goal, patience=600_000)):
+                self.waited.append(self.scheduler.now - began)
+                yield from self._hold(goal)
+            goals.pop(0)
+
+    def _claim(self, goal: Goal, patience: int) -> Run:
+        """Take, again and again while others hold it. Who is not disturbed any more does not give up."""
+        deadline = self.scheduler.now + patience
+        while True:
+            take = Take(self.actor, goal.items, goal.mode, ttl=goal.ttl, units=goal.units)
+            answer = yield from self.transact(decide_take, take)
+            if isinstance(answer, dict):
+                return True
+            if answer not in ("held", "unknown", "halted") or (self.scheduler.now > deadline and not self.is_calm()):
+                return False
+            yield from self._doze(goal.items)
+
+    def _doze(self, items: tuple[Item, ...]) -> Run:
+        """On one machine a notification ends this early; over a network the authority is asked now and then."""
+        keys = {top_of(item) for item in items}
+        for key in keys:
+            self.dozing.setdefault(key, set()).add(self.agent)
+        try:
+            yield self.chance.randint(3_000, 10_000) if self.machine.is_remote else POLL
+        finally:
+            for key in keys:
+                self.dozing[key].discard(self.agent)
+
+    def _hold(self, goal: Goal) -> Run:
+        """Work on it, showing signs of life; bring the work in; give it back."""
+        until = self.scheduler.now + goal.hold
+        if goal.more is not None:
+            yield from self.transact(decide_take, Take(self.actor, (goal.more,), goal.mode, ttl=goal.ttl))
+        while self.scheduler.now < until:
+            yield min(SLOT, until - self.scheduler.now)
+            yield from self.transact(decide_renew, Renew(self.actor))
+        if goal.mode == "write" and not goal.units:
+            yield self.machine.request(lambda: self.authority.land(self.agent, goal.items))
+        if goal.stops:
+            yield from self.transact(decide_stop, Stop(self.actor, True))
+        elif not goal.forgets:
+            items = (*goal.items, goal.more) if goal.more is not None else goal.items
+            for _ in range(20):
+                # All at once where all is held; else what is left of it.
+                answer = yield from self.transact(decide_release, Release(self.actor, items))
+                if answer == "not-held":
+                    answer = yield from self.transact(decide_release, Release(self.actor))
+                if answer != "unknown":
+                    return
+
+    # --- the transaction
+
+    def transact(self, rule: Rule, command: Any) -> Run:
+        """The result, or the code of the refusal; "unknown" where the authority could not be reached."""
+        self._nonces += 1
+        command = command._replace(nonce=f"{self.agent}-{self.scheduler.now}-{self._nonces}")
+        began = self.scheduler.now
+        looked = not self.machine.is_remote
+        for _ in range(ATTEMPTS):
+            if self.machine.is_behind:
+                yield from self._repair()
+                continue
+            if not self.machine.is_remote:
+                self.machine.keep(self.authority.view(copies=False))
+            view, highest = self.machine.view, self.machine.highest
+            answer = rule(view.state, command, SimulatedWorld(self.machine, view))
+            if isinstance(answer, Refusal) or not (answer.events or answer.beats):
+                if not looked:
+                    if (yield self.look()) is None:
+                        return "unknown"
+                    looked = True
+                    continue
+                self.invariants.figures["refused"] += isinstance(answer, Refusal)
+                return answer.code if isinstance(answer, Refusal) else answer.result
+            push = push_of(view, answer, person=command.actor.person)._replace(made=self.scheduler.now)
+            done = yield from self._swap(push)
+            if isinstance(done, str):
+                return done
+            if done:
+                if push.commits:
+                    self.invariants.acknowledged(self.authority, push.head, self.agent, answer.events[-1].seq, highest)
+                return answer.result
+            self.invariants.figures["lost races"] += 1
+            looked = looked or self.scheduler.now > began
+        return "unknown"
+
+    def look(self) -> Any:
+        return self.machine.look(self.authority.view, self.authority.contains)
+
+    def _swap(self, push: Push) -> Run:
+        """True: the swap is in the ledger, by reading back. False: it is not, and never will be.
+
+        A code: the gate refused it, or ("unknown") it cannot be told.
+        """
+        for _ in range(10):
+            answer = yield self.machine.request(lambda: self.authority.push(push))
+            if answer is not None:
+                break  # a push whose answer is lost is repeated as it is
+        if isinstance(answer, Refusal):
+            self.invariants.note(f"the gate refuses {self.agent}: {answer.message}")
+            return answer.code
+        for _ in range(10):
+            if (yield self.look()) is not None:
+                return self._is_there(push)
+        return "unknown"
+
+    def _is_there(self, push: Push) -> bool:
+        view = self.machine.view
+        if push.commits:
+            return self.authority.contains(view.head, push.head)
+        return all((now := view.beats.get(beat.agent)) is not None and now.oid == beat.oid for _, beat in push.beats)
+
+    def _repair(self) -> Run:
+        """The authority has lost events: bring them back, or take its history as it is; then leap above all that was seen."""
+        if (yield self.look()) is None or not self.machine.is_behind:
+            return
+        mine, theirs = self.machine.view, self.authority.view()
+        missing = self.authority.missing(mine.head)
+        base = theirs if missing is None else theirs._replace(head=mine.head, state=mine.state)
+        leap = first_number(base.state.seq, self.machine.highest)
+        actor = self.actor._replace(person=True)
+        world = SimulatedWorld(self.machine, theirs)
+        answer = decide_epoch(base.state, Epoch(actor, leap, "events were lost", f"{self.agent}-{leap}"), world)
+        if not isinstance(answer, Decision):
+            yield 1000
+            return
+        push = push_of(base, answer, person=True)
+        push = push._replace(parent=theirs.head, commits=(*(missing or ()), *push.commits), restores=True)
+        if (yield self.machine.request(lambda: self.authority.push(push))) is True:
+            self.machine.is_behind = False
+            self.machine.keep(self.authority.view())
+        else:
+            yield self.chance.randint(100, 2000)

@@ -1,0 +1,239 @@
+"""Conditions that must hold after every step, written without the rules' own functions so that both cannot be wrong alike."""
+
+from __future__ import annotations
+
+from gitcoord.ledger.event import decode_event, effects
+from gitcoord.ledger.state import State
+from gitcoord.simulation.world import RESOURCES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Item
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Heartbeat
+    from gitcoord.ledger.state import Changes
+    from gitcoord.simulation.authority import Authority
+    from gitcoord.simulation.scheduler import Scheduler
+
+SLOWEST = 0.95  # the slowest clock against the true time: a claim may be expired so much before its ttl is over
+
+
+class Violation(Exception):
+    """An invariant does not hold."""
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Is one path the other, or above it?"""
+    return one == other or "." in (one, other) or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+class Claims:
+    """The claims in the ledger by file, and by the first component of their paths."""
+
+    def __init__(self, records: dict[str, Record]) -> None:
+        self._by_top: dict[tuple[str, str], dict[str, Record]] = {}
+        for key, record in records.items():
+            self.put(key, record)
+
+    def put(self, key: str, record: Record) -> None:
+        self._by_top.setdefault(self._top(key), {})[key] = record
+
+    def pop(self, key: str) -> Record | None:
+        return self._by_top.get(self._top(key), {}).pop(key, None)
+
+    def _top(self, key: str) -> tuple[str, str]:
+        _, space, top, *_ = key.split("/")
+        return space, "." if top[0] == "@" else top
+
+    def near(self, record: Record) -> list[Record]:
+        """All claims that may overlap with this one."""
+        space, top = record["space"], record["path"].split("/")[0]
+        if top == ".":
+            return [found for (where, _), part in self._by_top.items() if where == space for found in part.values()]
+        return [found for name in (top, ".") for found in self._by_top.get((space, name), {}).values()]
+
+
+class Invariants:
+    """Watches the authority and all that its clients are told."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self.lines: list[tuple[int, str]] = []
+        self.claims = Claims({})
+        self.told: dict[str, str] = {}  # commits that were acknowledged, and to whom
+        self.killed: set[str] = set()
+        self.lost: set[str] = set()  # commits that the authority lost by a disaster
+        self.writes: list[tuple[str, str, int]] = []  # (path, agent, token) of landed changes, newest last
+        self.beat_at: dict[str, int] = {}  # the true time of each agent's last heartbeat
+        self.figures = {
+            "events": 0,
+            "grants": 0,
+            "expiries": 0,
+            "landed": 0,
+            "fenced": 0,
+            "refused": 0,
+            "lost races": 0,
+        }
+
+    # --- telling
+
+    def note(self, line: str) -> None:
+        self.lines.append((self._scheduler.now, line))
+
+    def fail(self, what: str) -> NoReturn:
+        self.note(f"VIOLATION: {what}")
+        raise Violation(what)
+
+    def require(self, condition: bool, what: str) -> None:
+        if not condition:
+            self.fail(what)
+
+    # --- the authority
+
+    def appended(self, before: State, event: Event, changes: Changes, beats: dict[str, Heartbeat] | None) -> None:
+        """`beats`: the heartbeats before the swap; None for an event that is brought back after it was lost."""
+        self.figures["events"] += 1
+        self.note(f"{event.seq} {event.kind} by {event.agent}: {_short(event)}")
+        self.require(
+            event.seq == before.seq + 1 or (event.kind == "epoch" and event.seq > before.seq),
+            f"event {event.seq} follows event {before.seq}",
+        )
+        self.require(event.agent not in self.killed, f"{event.agent} was killed and acts")
+        if event.kind == "expire" and beats is not None:
+            self._expired(event, beats)
+        elif event.kind == "kill":
+            held = [
+                key for key in before.named("claims", f"@{event.body['target']}") if changes.get(key, "") is not None
+            ]
+            self.require(not held, f"{event.body['target']} was killed and holds {', '.join(held)}")
+            self.killed.add(event.body["target"])
+        elif event.kind == "revive":
+            self.killed.discard(event.body["target"])
+        elif event.kind == "claim":
+            made = {(r["space"], r["path"]) for r in changes.values() if r is not None and "token" in r}
+            lacking = [name for space, name in event.body["items"] if (space, name) not in made]
+            self.require(not lacking, f"event {event.seq} was granted without {', '.join(lacking)}")
+        self._follow(event, changes)
+
+    def _expired(self, event: Event, beats: dict[str, Heartbeat]) -> None:
+        """An expiry names the heartbeat that is there, and no live holder loses a claim before its ttl is over."""
+        for row in event.body["claims"]:
+            self.figures["expiries"] += 1
+            beat = beats.get(row["agent"])
+            self.require(
+                row["beat"] == (beat.oid if beat is not None else ""),
+                f"event {event.seq} expires a claim of {row['agent']} by a heartbeat that was replaced since",
+            )
+            silent = self._scheduler.now - self.beat_at.get(row["agent"], 0)
+            over = beat is not None and (beat.killed or beat.session > row["session"])
+            self.require(
+                bool(over) or silent >= row["ttl"] * 1000 * SLOWEST,
+                f"event {event.seq} expires a claim of {row['agent']}, which was heard {silent} ms ago, ttl {row['ttl']} s",
+            )
+
+    def _follow(self, event: Event, changes: Changes) -> None:
+        """Compare the claims that the event changed with all others."""
+        changed = {key: record for key, record in changes.items() if key.startswith("claims/")}
+        for key, record in changed.items():
+            before = self.claims.pop(key)
+            if record is not None:
+                self.figures["grants"] += 1
+                token = record["token"]
+                self.require(token == event.seq, f"a grant of event {event.seq} has token {token}")
+                self.require(before is None or before["token"] < token, f"token {token} does not grow")
+                self.claims.put(key, record)
+        for record in changed.values():
+            if record is not None:
+                self._alone(record)
+
+    def _alone(self, record: Record) -> None:
+        units = record["units"]
+        capacity = RESOURCES[record["path"]].capacity if record["path"] in RESOURCES else 1
+        for other in self.claims.near(record):
+            path, agent = other["path"], other["agent"]
+            if agent == record["agent"] or not overlaps(path, record["path"]):
+                continue
+            if capacity > 1 and path == record["path"]:
+                units += other["units"]
+            else:
+                both = f"{path} of {agent} and {record['path']} of {record['agent']}"
+                self.require("write" not in (record["mode"], other["mode"]), f"conflicting claims: {both}")
+        self.require(units <= max(capacity, record["units"]), f"{units} units of {record['path']} are held")
+
+    def swapped(self, event: Event, beats: dict[str, Heartbeat]) -> None:
+        """One of the events of a swap, with the heartbeats that moved together with it."""
+        body = event.body
+        if event.kind == "expire":
+            for row in body["claims"]:
+                beat = beats.get(row["agent"])
+                marked = beat is None or beat.killed or beat.judged >= event.seq or beat.oid != row["beat"]
+                self.require(
+                    bool(marked), f"event {event.seq} did not replace the heartbeat of {row['agent']} that it judged"
+                )
+
+    def beaten(self, beat: Heartbeat, made: int) -> None:
+        if not beat.judged:
+            self.beat_at[beat.agent] = made
+
+    def rewound(self, commits: list[str], state: State) -> None:
+        self.note(f"DISASTER: the authority loses its last {len(commits)} events")
+        self.lost.update(commits)
+        self.claims = Claims(state.below("claims"))
+        self.killed = {r["agent"] for r in state.below("agents").values() if r["state"] == "killed"}
+        self.writes.clear()  # tokens from before the disaster may be given again until somebody repairs it
+
+    def landed(self, agent: str, items: tuple[Item, ...]) -> None:
+        """A change of code passed the gate: by a holder, and by nobody whose claim is older than another's landed change."""
+        self.figures["landed"] += 1
+        for item in items:
+            near = self.claims.near({"space": item.space, "path": item.name})
+            mine = [c["token"] for c in near if (c["path"], c["agent"]) == (item.name, agent)]
+            self.require(bool(mine), f"a change of {item.name} by {agent} landed, who does not hold it")
+            token = mine[0]
+            for path, other, theirs in reversed(self.writes[-50:]):
+                if other != agent and overlaps(path, item.name):
+                    self.require(
+                        token > theirs, f"{agent} landed {item.name} by token {token} after {other} by {theirs}"
+                    )
+            self.writes.append((item.name, agent, token))
+
+    # --- clients
+
+    def acknowledged(self, authority: Authority, commit: str, agent: str, seq: int, highest: int) -> None:
+        """A client was told that event `seq` happened; `highest`: the last number that its machine had seen before deciding."""
+        self.told[commit] = agent
+        self.require(seq > highest, f"{agent} was given number {seq}, and had seen {highest} before")
+        self.require(
+            commit in authority.position or commit in self.lost,
+            f"{agent} was told of an event that is not in the ledger",
+        )
+
+    def at_end(self, authority: Authority) -> None:
+        for commit, agent in self.told.items():
+            self.require(
+                commit in authority.position or commit in self.lost, f"an event that {agent} was told of is lost"
+            )
+        self._replay(authority)
+
+    def _replay(self, authority: Authority) -> None:
+        """From the first message on, the same state comes out."""
+        state = State()
+        for commit in authority.history:
+            event = decode_event(authority.objects[commit].message)
+            state.patch(effects(state, event))
+            state.seq = event.seq
+        for directory in ("claims", "agents", "waits"):
+            self.require(
+                state.below(directory) == authority.state.below(directory), f"the replay has other {directory}"
+            )
+
+
+def _short(event: Event) -> str:
+    body = event.body
+    items = body.get("items") or [[r["space"], r["path"]] for r in body.get("released") or body.get("claims") or ()]
+    words = [f"@{name}" if space == "resource" else name for space, name in items]
+    words += [str(body[key]) for key in ("target", "session", "mode", "units") if key in body]
+    return " ".join(words)

@@ -1,0 +1,170 @@
+"""Deliberate faults of the protocol, by name. Each must be caught by an invariant: it shows that the invariants can fail.
+
+A mutant replaces functions for the length of one `with`; the product has no switch for any of it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib import import_module
+
+from gitcoord.claims.events import claim as claim_event
+from gitcoord.claims.model import Claim, Conflicts, overlapping
+from gitcoord.ledger.sessions import Expiry
+from gitcoord.simulation.authority import Authority, push_of
+from gitcoord.simulation.client import Client
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Patches = dict[str, Any]  # "module:name" or "module:Class.name" -> what stands there instead
+
+_MODEL, _CLAIM, _TAKE = "gitcoord.claims.model", "gitcoord.claims.events.claim", "gitcoord.claims.take"
+_SESSIONS, _CLIENT, _AUTHORITY = (
+    "gitcoord.ledger.sessions",
+    "gitcoord.simulation.client",
+    "gitcoord.simulation.authority",
+)
+
+
+def two_writers() -> Patches:
+    """A write claim is compatible with any other."""
+    return {f"{_MODEL}:compatible": lambda held, asked: True, f"{_CLAIM}:compatible": lambda held, asked: True}
+
+
+def overlap_unseen() -> Patches:
+    """A claim on a directory does not cover the files below it."""
+
+    def same(state: Any, item: Any) -> list[Claim]:
+        return [claim for claim in overlapping(state, item) if claim.path == item.name]
+
+    return {f"{_MODEL}:overlapping": same, f"{_CLAIM}:overlapping": same}
+
+
+def units_pairwise() -> Patches:
+    """Units are compared with each other holder's alone, never with the sum."""
+
+    def conflicts(state: Any, world: Any, item: Any, agent: str, mode: str, units: int) -> Conflicts:
+        found = _conflicts_of(state, world, item, agent, mode, units)
+        capacity = world.resource(item.name).capacity
+        live = [row for row in found.live if capacity == 1 or row[0].units + units > capacity]
+        return Conflicts(live, found.expired)
+
+    return {f"{_TAKE}:conflicts_of": conflicts, f"{_CLAIM}:require_free": lambda *_: None}
+
+
+def fencing_off() -> Patches:
+    """The gate believes everybody who says that it holds a path."""
+    return {f"{_AUTHORITY}:Authority.may_land": lambda self, agent, items: True}
+
+
+def expiry_without_heartbeat() -> Patches:
+    """An expiry does not replace the heartbeat that it judged."""
+
+    def push(view: Any, decision: Any, *, person: bool) -> Any:
+        beats = [beat for beat in decision.beats if not beat.judged]
+        return push_of(view, decision._replace(beats=beats), person=person)
+
+    return {f"{_CLIENT}:push_of": push}
+
+
+def clocks_trusted() -> Patches:
+    """A heartbeat is as old as its sender's wall clock says."""
+    return {f"{_SESSIONS}:MAX_SKEW": 0}
+
+
+def never_expires() -> Patches:
+    """No claim ever expires."""
+    return {f"{_MODEL}:expiry_of": lambda *_: Expiry(False, "same clock", 1)}
+
+
+def told_before_swap() -> Patches:
+    """A client says that it was granted before it has read its event back."""
+
+    def swap(self: Client, push: Any) -> Any:
+        self.machine.request(lambda: self.authority.push(push)).send(lambda answer: None)
+        yield 1
+        return True
+
+    return {f"{_CLIENT}:Client._swap": swap}
+
+
+def blind_write() -> Patches:
+    """The ledger is moved without naming the value that is expected there."""
+    plain = Authority.push
+
+    def push(self: Authority, push: Any) -> Any:
+        if push.commits and push.parent != self.head and push.parent in self.position:
+            count = len(self.history) - 1 - self.position[push.parent]
+            del self.history[-count:], self.states[-count:]
+        return plain(self, push)
+
+    return {f"{_AUTHORITY}:Authority.push": push}
+
+
+def no_epoch() -> Patches:
+    """After events were lost, numbers go on where the authority's history ends."""
+    return {f"{_CLIENT}:first_number": lambda seq, highest: seq + 1}
+
+
+def granted_in_part() -> Patches:
+    """Of a request for several paths only the first is granted."""
+    whole = claim_event.apply
+
+    def part(state: Any, event: Any) -> Any:
+        return dict(list(whole(state, event).items())[:1])
+
+    return {f"{_CLAIM}:KIND": claim_event.KIND._replace(apply=part)}
+
+
+def kill_frees_nothing() -> Patches:
+    """The claims of a killed agent stay."""
+    return {"gitcoord.sessions.events.kill:free": lambda state, agent, freed, changes: None}
+
+
+def killed_goes_on() -> Patches:
+    """A killed agent may act as before."""
+    return {f"{_SESSIONS}:dead": lambda *_: None, "gitcoord.sessions.events.start:KILLED": ""}
+
+
+def replay_differs() -> Patches:
+    """An event has an effect that its message does not tell."""
+    whole = claim_event.apply
+    counted = [0]
+
+    def drifting(state: Any, event: Any) -> Any:
+        counted[0] += 1
+        return {key: {**record, "at": counted[0]} for key, record in whole(state, event).items() if record}
+
+    return {f"{_CLAIM}:KIND": claim_event.KIND._replace(apply=drifting)}
+
+
+_conflicts_of = import_module(_MODEL).conflicts_of
+MUTANTS: dict[str, Callable[[], Patches]] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        two_writers, overlap_unseen, units_pairwise, fencing_off, expiry_without_heartbeat, clocks_trusted, never_expires,
+        told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs,
+    )
+}  # fmt: skip
+
+
+@contextmanager
+def mutated(name: str) -> Iterator[None]:
+    """The protocol with this fault; '' is the protocol as it is."""
+    before: list[tuple[Any, str, Any]] = []
+    try:
+        for place, value in (MUTANTS[name]() if name else {}).items():
+            module, _, path = place.partition(":")
+            *owners, last = path.split(".")
+            owner = import_module(module)
+            for part in owners:
+                owner = getattr(owner, part)
+            before.append((owner, last, getattr(owner, last)))
+            setattr(owner, last, value)
+        yield
+    finally:
+        for owner, last, value in reversed(before):
+            setattr(owner, last, value)

@@ -1,0 +1,68 @@
+"""The protocol simulated: the rules hold under every fault, and each deliberate fault of the protocol is noticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitcoord.claims import model
+from gitcoord.simulation.cli import main
+from gitcoord.simulation.mutants import MUTANTS, mutated
+from gitcoord.simulation.report import point, svg, table
+from gitcoord.simulation.run import simulate, simulate_crowd
+from tests.races.support import soak
+
+_CHUNK = 50
+
+
+@pytest.mark.parametrize("first", range(0, soak(300, 10_000), _CHUNK))
+def test_the_invariants_hold(first: int, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--seeds", str(_CHUNK), "--first", str(first)])
+    assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_deliberate_fault_is_caught(name: str) -> None:
+    with mutated(name):
+        assert any(simulate(seed).violation for seed in range(200))
+
+
+def test_a_mutant_ends_with_its_block() -> None:
+    before = model.compatible
+    with mutated("two-writers"):
+        assert model.compatible is not before
+    assert model.compatible is before
+
+
+def test_one_seed_is_one_history() -> None:
+    assert simulate(11) == simulate(11) != simulate(12)
+
+
+def test_the_faults_happen() -> None:
+    """Seeds without them would prove little."""
+    lines = [line for seed in range(60) for _, line in simulate(seed).lines]
+    for words in (
+        "dies",
+        "loses its last",
+        "is cut for",
+        "jumps",
+        "epoch by",
+        "expire by",
+        "kill by",
+        "the gate refuses",
+    ):
+        assert any(words in line for line in lines), words
+
+
+def test_a_failing_seed_prints_how_to_replay_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "1", "--mutant", "two-writers"]) == 1
+    told = capsys.readouterr().out
+    replay = next(line for line in told.splitlines() if line.startswith("replay: "))
+    words = replay.partition("gitcoord.simulation ")[2].split()
+    assert main(words) == 1
+    assert "conflicting claims" in told and "conflicting claims" in capsys.readouterr().out
+
+
+def test_many_agents_and_their_curve() -> None:
+    points = [point(count, simulate_crowd(1, count)) for count in (10, 100)]
+    assert all(row.events > row.agents for row in points)
+    assert table(points).count("\n") == 3 and svg(points).count("<polyline") == 3
