@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal
+from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.release import decide as decide_release
 from gitcoord.claims.model import Item
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gitcoord.simulation.machine import Machine
     from gitcoord.simulation.scheduler import Run, Scheduler, Steps
 
-    Rule = Callable[[State, Any, World], "Decision | Refusal"]
+    Rule = Callable[[State, Any, World], Decision]
 
 ATTEMPTS = 200
 POLL = 15_000
@@ -65,6 +65,13 @@ def top_of(item: Item) -> tuple[str, str]:
 def first_number(seq: int, highest: int) -> int:
     """The number of an epoch on a history that ends at `seq`, by a machine that has seen `highest`."""
     return max(seq, highest) + LEAP
+
+
+def _ask(rule: Rule, state: State, command: Any, world: World) -> Decision | Refusal:
+    try:
+        return rule(state, command, world)
+    except Refused as error:
+        return error.refusal
 
 
 class Client:
@@ -164,7 +171,7 @@ class Client:
             if not self.machine.is_remote:
                 self.machine.keep(self.authority.view(copies=False))
             view, highest = self.machine.view, self.machine.highest
-            answer = rule(view.state, command, SimulatedWorld(self.machine, view))
+            answer = _ask(rule, view.state, command, SimulatedWorld(self.machine, view))
             if isinstance(answer, Refusal) or not (answer.events or answer.beats):
                 if not looked:
                     if (yield self.look()) is None:
@@ -221,8 +228,9 @@ class Client:
         leap = first_number(base.state.seq, self.machine.highest)
         actor = self.actor._replace(person=True)
         world = SimulatedWorld(self.machine, theirs)
-        answer = decide_epoch(base.state, Epoch(actor, leap, "events were lost", f"{self.agent}-{leap}"), world)
-        if not isinstance(answer, Decision):
+        epoch = Epoch(actor, leap, "events were lost", f"{self.agent}-{leap}")
+        answer = _ask(decide_epoch, base.state, epoch, world)
+        if isinstance(answer, Refusal):
             yield 1000
             return
         push = push_of(base, answer, person=True)
