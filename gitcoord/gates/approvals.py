@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
-from gitcoord.gates.model import approvals
+from gitcoord.gates.judge import Verdict
+from gitcoord.gates.model import Approval, approvals
 from gitcoord.git.commands.objects import diff_blobs, ls_tree_entry, write_blob
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.roles import not_an_overseer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.gates.judge import Verdict
-    from gitcoord.gates.model import Approval
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 _ASKED = 50  # requests in one event
 

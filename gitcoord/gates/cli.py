@@ -5,13 +5,9 @@ from __future__ import annotations
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import RULES, check_agent, printable
 from gitcoord.gates import written_rules as rules
-from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
-    from gitcoord.terminal.screen import Row
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row, ago
 
 
 def gate(call: Call, values: Values, words: list[str]) -> int:

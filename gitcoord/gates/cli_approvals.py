@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.names import printable
 from gitcoord.gates.approvals import answer, difference, listing
-from gitcoord.terminal.call import has_ledger
+from gitcoord.terminal.call import Call, has_ledger
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
 
 
 def approvals(call: Call, values: Values, words: list[str]) -> int:

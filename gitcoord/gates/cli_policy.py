@@ -6,14 +6,9 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.gates import explain as app
 from gitcoord.gates.cli import commit_named
-from gitcoord.terminal.call import has_ledger
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
+from gitcoord.startup.annotations import Any
+from gitcoord.terminal.call import Call, has_ledger
+from gitcoord.terminal.parser import Values
 
 
 def explain(call: Call, values: Values, words: list[str]) -> int:

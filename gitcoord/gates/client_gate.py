@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
-from gitcoord.deploy.targets import match, targets
+from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import CommitChange, Verdict
@@ -15,13 +15,8 @@ from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.files import read_file
 from gitcoord.git.store import RefUpdate
 from gitcoord.policy.model import ENFORCE, parse_policy
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.deploy.targets import Target
 
 _PRIVATE = (LEDGER, CLAIMS, PRIVATE)
 

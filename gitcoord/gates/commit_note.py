@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import LEDGER, session_ref
+from gitcoord.gates.client_gate import Clean
 from gitcoord.git.files import read_file, write_file
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import parse_heartbeat
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.gates.client_gate import Clean
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 _SECONDS = 10
 _MOST = 100  # changed files: sh reads byte by byte, so a longer note takes as long as starting git-claim

@@ -5,20 +5,16 @@ from __future__ import annotations
 from gitcoord.base.names import CONFIG, RULES
 from gitcoord.effects.sequences import sequences
 from gitcoord.git.commands.objects import ls_tree
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
-from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
+from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, Policy, parse_policy, unknown_settings
 from gitcoord.policy.overlay import problems as overlay_problems
 from gitcoord.policy.overlay_files import SETTING, overlay_file
 from gitcoord.policy.patterns import words_for
+from gitcoord.policy.reader import Source
 from gitcoord.policy.roles import role_of
 from gitcoord.validators import PRIVATE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.policy.model import Policy
-    from gitcoord.policy.reader import Source
 
 OVERLAY = "private overlay"
 _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}

@@ -6,28 +6,24 @@ were accepted before. Gates fail closed: where something cannot be read, an erro
 
 from __future__ import annotations
 
-from gitcoord.deploy.targets import details, refusal
+from gitcoord.deploy.targets import Target, details, refusal
 from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.history import finish_steps, merge_changes, net_changes
 from gitcoord.gates.judge import FEW, CommitChange, Verdict, judge
 from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
+from gitcoord.git.store import RefUpdate
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.policy.model import ENFORCE, parse_policy
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.policy.model import ENFORCE, Policy, parse_policy
 from gitcoord.policy.reader import Source
+from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.deploy.targets import Target
     from gitcoord.gates.validation_changes import Asked
-    from gitcoord.git.store import RefUpdate
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.policy.model import Policy
 
 # The parts of the state that a judgement of many paths needs: they are read at once.
 _ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))

@@ -19,15 +19,13 @@ from gitcoord.git.commands.objects import (
     merge_tree,
 )
 from gitcoord.git.files import read_file
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.world import memoized
 from gitcoord.policy.model import same_answers
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot
+Rows = dict[str, list[list[str]]]
 
-    Rows = dict[str, list[list[str]]]
 
 _FEW = 4  # questions of one kind that are answered path by path
 _LARGE = 1 << 20  # git ignores larger attributes files

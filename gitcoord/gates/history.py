@@ -9,13 +9,12 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import check_agent
 from gitcoord.gates.judge import Change, CommitChange
 from gitcoord.git.commands.objects import commit_stand_in, diff_index_raw, diff_raw, ls_tree_entry, merge_tree
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Iterable, Iterator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from gitcoord.git.process import Child
-    from gitcoord.ledger.context import Context
 
 NOTHING = "000000"
 

@@ -7,27 +7,24 @@ CouldNotJudge is raised where that cannot be decided; every gate then refuses.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
 from gitcoord.claims.model import WRITE, Claim, Item, compatible, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import dead, expiry_of
-from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
+from gitcoord.ledger.sessions import Actor, dead, expiry_of
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
+from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Policy, is_attributes_file, is_own_file
 from gitcoord.policy.roles import is_free, may_approve, out_of_role
 from gitcoord.sessions.admission import halt_record
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record
     from gitcoord.gates.lineage import History
     from gitcoord.gates.model import Approval
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-    from gitcoord.policy.model import Policy
 
 _PRIVATE = "a private rule of this machine says no"
 FEW = 16  # above this many paths, all claims are read at once instead of path by path

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from gitcoord.base.names import ROOT
 from gitcoord.claims.model import Item, key_of
-from gitcoord.claims.released import lineage_dir, released_at, released_below
+from gitcoord.claims.released import Released, lineage_dir, released_at, released_below
+from gitcoord.ledger.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from gitcoord.claims.released import Released
     from gitcoord.gates.judge import Change, CommitChange
-    from gitcoord.ledger.state import State
 
     class History(Protocol):
         """The questions of the judge about commits. A file is [mode, blob]; the blob is '' where there is none.

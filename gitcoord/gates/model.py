@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import record_of, values_of
+from gitcoord.base.codec import Record, Shape, record_of, values_of
+from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.state import State
 
 OPEN, APPROVED, DENIED = "open", "approved", "denied"
 

@@ -6,14 +6,11 @@ scratch directory; losing that note costs a second record.
 
 from __future__ import annotations
 
+from gitcoord.gates.judge import Verdict
 from gitcoord.git.keyed_files import update
 from gitcoord.git.loose_writer import hasher
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.gates.judge import Verdict
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 
 _KEPT = 4000  # notes of one conversation; the oldest are dropped
 _LENGTH = 16

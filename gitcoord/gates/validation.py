@@ -6,26 +6,24 @@ the validators of changes and deploys.
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.files import read_file
 from gitcoord.git.keyed_files import update
-from gitcoord.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.reader import Source
+from gitcoord.startup.annotations import Callable, Iterable
+from gitcoord.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result, Validator
+from gitcoord.validators.tool_event import ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.policy.reader import Source
-    from gitcoord.validators import Validator
     from gitcoord.validators.tally import Tally
-    from gitcoord.validators.tool_event import ToolEvent
 
-    Question = Callable[[Validator], "Iterable[Result]"]
+Question = Callable[[Validator], "Iterable[Result]"]
+
 
 COUNTED = ("spiral", "budget")
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
 from gitcoord.deploy.staleness import last_good
 from gitcoord.gates.history import net_changes
+from gitcoord.gates.judge import Change, Verdict
 from gitcoord.gates.validation import run_validators
 from gitcoord.gates.validation_commands import as_verdicts, ask_command
 from gitcoord.git.commands.objects import empty_tree, merge_base
 from gitcoord.git.process import without_grafts
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot
+from gitcoord.policy.model import Policy
 from gitcoord.policy.patterns import matching
+from gitcoord.policy.reader import Source
+from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.validators import DEPLOY, PUSH, SHIPPED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.gates.judge import Change, Verdict
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.policy.model import Policy
-    from gitcoord.policy.reader import Source
-    from gitcoord.validators import Result, Validator
+from gitcoord.validators import DEPLOY, PUSH, SHIPPED, Result, Validator
 
 _SHOWN = 1000  # paths that a command gets
 _AT_ONCE = 200  # files that are read at once

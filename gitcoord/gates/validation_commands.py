@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import dumps
+from gitcoord.base.codec import Record, dumps
 from gitcoord.gates.judge import Verdict
 from gitcoord.git.long_process import run_shell
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.model import ENFORCE
 from gitcoord.policy.model import WARN as WARN_STAGE
-from gitcoord.validators import PASS, UNKNOWN, WARN
+from gitcoord.startup.annotations import Iterable
+from gitcoord.validators import PASS, UNKNOWN, WARN, Result, Validator
 from gitcoord.validators.own import judge, question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.validators import Result, Validator
 
 
 def ask_command(ctx: Context, validator: Validator, on: str, actor: Actor, more: Record, index: bytes = b"") -> Result:

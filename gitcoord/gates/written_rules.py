@@ -6,15 +6,12 @@ from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.base.names import RULES, quote
 from gitcoord.gates import model
 from gitcoord.git.commands.refs import rev_parse
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import trunk_source
 from gitcoord.policy.model import ENFORCE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 _HINT = ("a starter: git coord init --policy", f"then put {RULES} on the branch that work lands on")
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, UsageError
 from gitcoord.base.names import check_path, covers, printable
 from gitcoord.git.files import is_directory, read_file
-from gitcoord.git.locate import is_set_up, resolve
+from gitcoord.git.locate import Place, is_set_up, resolve
 from gitcoord.guard.conversations import actor_of
 from gitcoord.guard.effects import FileEffects, absolute, checked, effects_of, home_of, tops_of
 from gitcoord.guard.findings import Finding, is_setting, read_decision, settings_below, strictest
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, note_read
-from gitcoord.policy.model import ENFORCE
-from gitcoord.validators.tool_event import ALLOW, ASK, DENY, Answer
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.model import ENFORCE, Guard
+from gitcoord.validators.tool_event import ALLOW, ASK, DENY, Answer, ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.locate import Place
     from gitcoord.guard.hook import Invocation
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.policy.model import Guard
-    from gitcoord.validators.tool_event import ToolEvent
 
 
 def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:

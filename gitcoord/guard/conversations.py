@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable
+from gitcoord.git.process import Environ
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import below, forget_tool, note_tool, of_event
-from gitcoord.validators.tool_event import DENY, START, STOP, SUBAGENT_STOP, Answer
+from gitcoord.validators.tool_event import DENY, START, STOP, SUBAGENT_STOP, Answer, ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.process import Environ
     from gitcoord.guard.turn_end import Left
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.validators.tool_event import ToolEvent
 
 _SHOWN = 8
 _NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose it is

@@ -5,17 +5,16 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import ROOT, check_path, printable
 from gitcoord.git.files import getcwd, is_directory
-from gitcoord.git.locate import is_set_up, locate, resolve, write_targets
+from gitcoord.git.locate import Place, is_set_up, locate, resolve, write_targets
 from gitcoord.guard.conversations import actor_of
+from gitcoord.shell.effects import Effect
 from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.validators.tool_event import ToolEvent
 from gitcoord.world.open import _preload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.locate import Place
     from gitcoord.guard.hook import Invocation
-    from gitcoord.shell.effects import Effect
-    from gitcoord.validators.tool_event import ToolEvent
 
 _MOST_TREES = 8
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.names import covers
-from gitcoord.policy.model import DENY, is_attributes_file
+from gitcoord.gates.judge import Verdict
+from gitcoord.ledger.state import State
+from gitcoord.policy.model import DENY, Guard, is_attributes_file
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ALLOW, ASK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.gates.judge import Verdict
-    from gitcoord.ledger.state import State
-    from gitcoord.policy.model import Guard
 
 # The content that a tool is about to write is not known: no release and no approval is about it.
 UNKNOWN_CONTENT = "untold"

@@ -14,6 +14,7 @@ from gitcoord.git.files import getcwd, read, write_all
 from gitcoord.git.host import chdir
 from gitcoord.git.locate import is_set_up, locate, resolve
 from gitcoord.guard.tools import detect, fail, parse
+from gitcoord.startup.annotations import Callable
 from gitcoord.validators.tool_event import (
     AFTER,
     BEFORE,
@@ -29,8 +30,6 @@ from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gitcoord.git.locate import Place
     from gitcoord.git.process import Environ
     from gitcoord.ledger.context import Context

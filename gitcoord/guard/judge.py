@@ -11,25 +11,18 @@ from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, overlapping
 from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.git_history import GitHistory
-from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
+from gitcoord.gates.judge import Change, CommitChange, Verdict, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import admit_or_none, dead_above, expiry_of
+from gitcoord.ledger.sessions import Actor, admit_or_none, dead_above, expiry_of
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
-from gitcoord.policy.model import ENFORCE, MONITOR
+from gitcoord.policy.model import ENFORCE, MONITOR, Guard, Policy
 from gitcoord.policy.reader import Source
+from gitcoord.startup.annotations import Iterable
 from gitcoord.validators.tool_event import ALLOW, DENY
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.gates.judge import Verdict
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.policy.model import Guard, Policy
 
 _REASON = 200
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from gitcoord.base.names import printable
 from gitcoord.gates.judge import path_word
-from gitcoord.guard.findings import strictest
+from gitcoord.guard.findings import Finding, strictest
+from gitcoord.guard.judge import GuardSession
 from gitcoord.policy.model import RULES
-from gitcoord.validators.tool_event import ALLOW, ASK, DENY
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.guard.findings import Finding
-    from gitcoord.guard.judge import GuardSession
-    from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators.tool_event import ALLOW, ASK, DENY, ToolEvent
 
 _SHOWN = 10
 _CURSOR = "cursor"  # its subagents act in conversations of their own that name no parent

@@ -7,12 +7,8 @@ lost, the next writers are not told to read again, and the claims still bind.
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.codec import VERSION, Malformed, Record, check
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
 
 PENDING_SECONDS = 60  # seconds for which a write that was allowed is awaited
 QUIET_SECONDS = 3  # seconds after which a changed file is taken for written to its end, where the tool does not tell

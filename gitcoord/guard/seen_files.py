@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.gates.judge import is_family
 from gitcoord.git.files import exists
 from gitcoord.git.keyed_files import stamp_and_hash, update
 from gitcoord.guard.seen import Conflict, FileState, begin_write, checked, end_write, same
 from gitcoord.guard.seen import note_read as noted_read
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Callable
 
 
 def note_read(ctx: Context, agent: str, path: str) -> None:

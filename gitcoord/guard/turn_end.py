@@ -12,14 +12,11 @@ from gitcoord.claims.model import Item, all_claims
 from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.guard.findings import AUTO
 from gitcoord.handoff.model import handed_over
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, tasks_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 _KEPT = 500  # things that were asked about
 

@@ -6,13 +6,13 @@ Most policies do not. That is cached by commit, so that a plain claim does not l
 from __future__ import annotations
 
 from gitcoord.git.files import make_directory, read_file, write_file
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
+from gitcoord.ledger.snapshot import Snapshot
+from gitcoord.policy.model import Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.policy.model import Policy
     from gitcoord.policy.reader import Source
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, check_agent, check_path, fold, printable
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitcoord.validators import Validator
 
 MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"

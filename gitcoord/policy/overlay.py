@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable, quote
-from gitcoord.policy.model import BLOCK, CHECKPOINT, ENFORCE, RULES, STAGES, WARN
+from gitcoord.policy.model import BLOCK, CHECKPOINT, ENFORCE, RULES, STAGES, WARN, Policy
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.validators import known_setting, sections
+from gitcoord.validators import Validator, known_setting, sections
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.policy.model import Policy
-    from gitcoord.validators import Validator
+Pairs = list[tuple[str, str]]
+Words = dict[str, str]
 
-    Pairs = list[tuple[str, str]]
-    Words = dict[str, str]
 
 _PATH = {
     "claim": ("true",),

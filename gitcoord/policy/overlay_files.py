@@ -6,14 +6,13 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
 from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
+from gitcoord.ledger.context import Context
 from gitcoord.policy.model import SECRET
-from gitcoord.policy.overlay import parse_overlay, stricter
+from gitcoord.policy.overlay import Overlay, parse_overlay, stricter
 from gitcoord.policy.patterns import line_of, words_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.policy.overlay import Overlay
     from gitcoord.policy.reader import Source
 
 SETTING = "gitcoord.overlay"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.git.commands.objects import check_attr
 from gitcoord.git.files import remove_file, write_file
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.ledger.context import Context
     from gitcoord.policy.reader import Source
 
 

@@ -7,22 +7,19 @@ repository's objects: only committed files count. Where the ledger folds case, n
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CONFIG, RULES, fold
 from gitcoord.git.commands.objects import check_attr, diff_names, ls_tree, write_blob
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.git.process import WHOLE
+from gitcoord.ledger.context import Context
 from gitcoord.policy.model import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
+from gitcoord.startup.annotations import Any, Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
     from gitcoord.policy.overlay import Overlay
 
 _VERSION = 5  # of the cache

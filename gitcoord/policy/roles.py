@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import record_of, values_of
+from gitcoord.base.codec import Record, record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import covers, printable, shell_word
 from gitcoord.claims.model import Item, key_of
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
 from gitcoord.policy.model import ENFORCE, Attributes, Policy, Role
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
-
 
 _ROLE = {"agent": str, "role": str, "by": str, "seq": int}
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Run
+from gitcoord.shell.effect_collector import EffectCollector
 
 # Variables that send git to other settings, another index or other refs than the hooks watch.
 _GIT = (
@@ -27,7 +25,7 @@ _SETTINGS = ("core.hookspath", "hook.", "gitcoord.", "include.", "includeif.", "
 LEDGER = "gitcoord"
 
 
-def variable(run: Run, name: str, shown: str) -> None:
+def variable(run: EffectCollector, name: str, shown: str) -> None:
     """A variable that is set (or unset) for what follows."""
     word = f"{name}={shown}" if shown else name
     if name.startswith("GITCOORD_") or name in _WHO:
@@ -40,13 +38,13 @@ def variable(run: Run, name: str, shown: str) -> None:
         run.unknown(word, "is run by a shell")
 
 
-def setting(run: Run, key: str, word: str) -> None:
+def setting(run: EffectCollector, key: str, word: str) -> None:
     """A setting of git that is changed, for one command or for good."""
     if key.lower().startswith(_SETTINGS):
         run.bypass(word, "changes git settings that the hooks depend on")
 
 
-def alias(run: Run, held: str, word: str) -> None:
+def alias(run: EffectCollector, held: str, word: str) -> None:
     """An alias of git, whose name tells nothing when it is used."""
     if "--no-verify" in held or "core.hookspath" in held.lower():
         run.bypass(word, "an alias that skips the hooks")

@@ -16,12 +16,12 @@ from gitcoord.shell.syntax import (
     SUBSHELL,
     TEST,
     WHILE,
+    Node,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Run
-    from gitcoord.shell.syntax import Node
 
 MAX_LOOP = 64
 

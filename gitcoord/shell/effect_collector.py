@@ -5,12 +5,21 @@ from __future__ import annotations
 from gitcoord.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
 from gitcoord.shell.paths import in_git_dir, is_below_descriptor, is_device, join
 from gitcoord.shell.state import Arg, State
+from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from typing import Protocol
 
-    from gitcoord.shell.interpreter import FileSystem
+    class FileSystem(Protocol):
+        """Questions to the file system. Bounded: None and False where an answer would take long."""
+
+        def listing(self, path: str) -> tuple[str, ...] | None: ...
+        def is_dir(self, path: str) -> bool: ...
+        def exists(self, path: str) -> bool: ...
+        def top(self, path: str) -> str:
+            """The top of the work tree that a directory lies in; '' where it lies in none."""
+
 
 MAX_EFFECTS, MAX_WORD, MAX_LINKED = 1000, 200, 20
 _HERE = "/proc/self/cwd/"  # where the shell stands, by another name

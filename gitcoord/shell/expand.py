@@ -9,13 +9,13 @@ from gitcoord.shell import bypass, glob
 from gitcoord.shell.braces import braces
 from gitcoord.shell.paths import join
 from gitcoord.shell.state import MAX_CHOICES, NOT_KNOWN, Arg, Value
+from gitcoord.shell.syntax import Word
 from gitcoord.shell.words import DIGITS, RUN, SUB, TEXT, VAR, Part, here_document, split_word
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Run
-    from gitcoord.shell.syntax import Word
 
 _SPECIAL = frozenset("\\'\"$`*?[{~<>(")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gitcoord.startup.annotations import Callable
 
-    Listing = Callable[[str], "tuple[str, ...] | None"]
+Listing = Callable[[str], "tuple[str, ...] | None"]
+
 
 MAX_FOUND = 256
 ACTIVE = "*?["

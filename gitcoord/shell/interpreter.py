@@ -8,25 +8,13 @@ from gitcoord.shell.effect_collector import EffectCollector, TooMuch
 from gitcoord.shell.expand import expand, expand_all, text_of, value
 from gitcoord.shell.paths import join
 from gitcoord.shell.state import NOT_KNOWN, Arg, Value, value_of
-from gitcoord.shell.syntax import BROKEN, Sub
+from gitcoord.shell.syntax import BROKEN, Assign, Node, Redirect, Sub
+from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
-
-    from gitcoord.shell.syntax import Assign, Node, Redirect
-
-    class FileSystem(Protocol):
-        """Questions to the file system. Bounded: None and False where an answer would take long."""
-
-        def listing(self, path: str) -> tuple[str, ...] | None: ...
-        def is_dir(self, path: str) -> bool: ...
-        def exists(self, path: str) -> bool: ...
-        def top(self, path: str) -> str:
-            """The top of the work tree that a directory lies in; '' where it lies in none."""
-
+    from gitcoord.shell.effect_collector import FileSystem
 
 MAX_STEPS, MAX_DEPTH = 4000, 40
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.state import Arg
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.state import Arg
 
 
 class Given(NamedTuple):

@@ -6,13 +6,9 @@ values; too many of them become one that is not known.
 
 from __future__ import annotations
 
+from gitcoord.shell.syntax import Node
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.shell.syntax import Node
 
 MAX_CHOICES = 16
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.syntax import Sub
+from gitcoord.shell.syntax import Sub, Word
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.syntax import Word
 
 # DIGITS: a number that is not known, which can therefore hold no slash. RUN: a command whose output goes elsewhere.
 TEXT, VAR, SUB, DIGITS, OTHER, RUN = "text", "var", "sub", "digits", "odd", "run"

@@ -10,11 +10,8 @@ from __future__ import annotations
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, printable, quote
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Outcomes. UNKNOWN: it could not judge, which stops as BLOCK does.
 PASS, WARN, BLOCK, UNKNOWN = "pass", "warn", "block", "unknown"

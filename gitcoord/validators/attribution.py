@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gitcoord.ledger.sessions import Actor
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.gates.judge import CommitChange
-    from gitcoord.ledger.sessions import Actor
 
 
 def lacks_agent(step: CommitChange, actor: Actor) -> tuple[str, str] | None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
-from gitcoord.validators import BLOCK, WARN
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.validators import Result, Validator
-    from gitcoord.validators.tally import Tally
-    from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators import BLOCK, WARN, Result, Validator
+from gitcoord.validators.tally import Tally
+from gitcoord.validators.tool_event import ToolEvent
 
 _SOON = 80  # percent from which on it warns
 _LAST = ("git add ", "git commit", "git status", "git diff", "git push", "git handoff", "git claim", "git coord")

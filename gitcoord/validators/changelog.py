@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.names import printable, shell_word
-from gitcoord.validators import BLOCK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.validators import Result, Validator
+from gitcoord.startup.annotations import Iterable
+from gitcoord.validators import BLOCK, Result, Validator
 
 FILE = "CHANGELOG.md"
 _SHOWN = 3

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.names import covers, printable
-from gitcoord.validators import BLOCK
+from gitcoord.startup.annotations import Iterable
+from gitcoord.validators import BLOCK, Result, Validator
 from gitcoord.validators.changelog import named
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.validators import Result, Validator
 
 RECORDS = "docs/adr"
 

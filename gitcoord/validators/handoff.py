@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.validators import BLOCK
+from gitcoord.validators import BLOCK, Result, Validator
 from gitcoord.validators.changelog import named
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.validators import Result, Validator
 
 
 def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[str]) -> list[Result]:

@@ -6,13 +6,8 @@ characters. Findings are named by kind and line and never quoted, since the mess
 
 from __future__ import annotations
 
-from gitcoord.validators import BLOCK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.validators import Result, Validator
+from gitcoord.startup.annotations import Iterable
+from gitcoord.validators import BLOCK, Result, Validator
 
 LONGEST = 256 << 10  # bytes that are searched
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.names import printable
-from gitcoord.validators import BLOCK, PASS, UNKNOWN, WARN
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators import Result, Validator
-    from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators import BLOCK, PASS, UNKNOWN, WARN, Result, Validator
+from gitcoord.validators.tool_event import ToolEvent
 
 _LONGEST = 500
 _OUTCOMES = {0: PASS, 1: BLOCK, 2: WARN}

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.names import printable
-from gitcoord.validators import BLOCK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.validators import Result, Validator
+from gitcoord.startup.annotations import Iterable
+from gitcoord.validators import BLOCK, Result, Validator
 
 # Words match only in capitals and as whole words: not 'todo' or 'MASTODON'. Phrases match in any case.
 WORDS = ("TODO", "TBD", "FIXME", "XXX")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.validators import BLOCK
-from gitcoord.validators.tally import fingerprint, times
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.validators import Result, Validator
-    from gitcoord.validators.tally import Tally
-    from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators import BLOCK, Result, Validator
+from gitcoord.validators.tally import Tally, fingerprint, times
+from gitcoord.validators.tool_event import ToolEvent
 
 REPEATS, FAILURES = 3, 4
 _HINTS = (

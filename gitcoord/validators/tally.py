@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from gitcoord.base.codec import Malformed, dumps
+from gitcoord.base.codec import Malformed, Record, dumps
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators.tool_event import ToolEvent
 
 KEPT = 64  # different tool calls that are remembered
 _ASKED = 16  # last events that are remembered, to count none twice

@@ -6,11 +6,8 @@ absolute, or relative to `cwd`.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
 
 # OTHER: gitcoord ignores it.
 START, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER = (

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import is_oid, quote
 from gitcoord.gates.model import Reader, Reading, ack_file, reader
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"version": str}
 _KEPT = 8  # versions: branches may have different rules for a while

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, DENIED, OPEN, Approval, approval, approval_file, approvals
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"id": str, "approved": bool, "path": str, "blob": str, "reason": str}
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, Approval, approval, approval_file, approvals
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]

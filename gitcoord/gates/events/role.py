@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
-from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.kinds import Kind, Recalled, touches_target
 from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.policy.roles import GivenRole, given_role, not_an_approver, role_file
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"target": str, "role": str}
 

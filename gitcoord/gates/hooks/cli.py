@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gitcoord
 from gitcoord.base.errors import Refused, StoreError
@@ -18,10 +18,8 @@ from gitcoord.gates.hooks.text import Kit
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import in_tool
 from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
 
 
 def kit() -> Kit:

@@ -15,13 +15,10 @@ from gitcoord.git.commands.refs import common_dir, hooks_dir, version
 from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import free_name, is_executable, read_file, remove_file, write_file
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
 
 CONFIGURED = (2, 54)  # the first git that runs hooks from its settings
 GATE = "gitcoord.gateRef"

@@ -5,11 +5,8 @@ from __future__ import annotations
 from gitcoord.gates.hooks.files import look
 from gitcoord.git.commands.settings import scope_of_setting
 from gitcoord.git.files import is_directory, list_files
+from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
 
 EVENTS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "reference-transaction", "pre-push")
 _HELPS_ONLY = ("prepare-commit-msg", "post-commit")

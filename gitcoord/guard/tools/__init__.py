@@ -7,14 +7,13 @@ gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
+from gitcoord.validators.tool_event import Answer, Reply, ToolEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
-
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer, Reply, ToolEvent
 
     class Tool(Protocol):
         NAME: str

@@ -9,6 +9,7 @@ Devin's own agent runs the hooks of Claude Code's settings too, with other words
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import (
@@ -20,14 +21,10 @@ from gitcoord.validators.tool_event import (
     STOP,
     SUBAGENT_START,
     SUBAGENT_STOP,
+    Answer,
     Reply,
     ToolEvent,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer
 
 NAME = "claude"
 SAMPLED = "2.1"

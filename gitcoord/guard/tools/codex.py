@@ -8,13 +8,10 @@ Of a command that is over it tells what was printed, which may be anything, and 
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SHELL
 from gitcoord.validators.tool_event import AFTER, Answer, Reply, ToolEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
 
 NAME = "codex"
 SAMPLED = "0.169"

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from gitcoord.git.files import close, fstat, open_to_read, pread
 from gitcoord.guard.tools.common import parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators.tool_event import ToolEvent
 
 _TAIL = 1 << 20  # bytes; the line has what the command printed, cut off at 64 KiB, in which each one may take six
 

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from _json import make_scanner
 
-from gitcoord.base.codec import dumps
+from gitcoord.base.codec import Record, dumps
 from gitcoord.base.names import shell_word
+from gitcoord.startup.annotations import Any
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, SUBAGENT_START, Reply
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, SUBAGENT_START, Answer, Reply, ToolEvent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Table = dict[str, tuple[str, ...]]
 
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer, ToolEvent
-
-    Table = dict[str, tuple[str, ...]]
 
 WRITE, READ, SEARCH, SHELL, PATCH = "write", "read", "search", "shell", "patch"
 

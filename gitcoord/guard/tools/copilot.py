@@ -7,6 +7,7 @@ and a second event for one action is answered as the first.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import (
@@ -19,14 +20,10 @@ from gitcoord.validators.tool_event import (
     STOP,
     SUBAGENT_START,
     SUBAGENT_STOP,
+    Answer,
     Reply,
     ToolEvent,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer
 
 NAME = "copilot"
 SAMPLED = "1.0"

@@ -10,14 +10,10 @@ done; so this is no event of ours, and each such conversation is an agent of its
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Reply, ToolEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Answer, Reply, ToolEvent
 
 NAME = "cursor"
 SAMPLED = "3.18"

@@ -5,14 +5,10 @@ A hook that crashes or takes too long (its limit is in milliseconds) only warns:
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SEARCH, SHELL, WRITE
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Reply, ToolEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Answer, Reply, ToolEvent
 
 NAME = "gemini"
 SAMPLED = "0.61"

@@ -9,14 +9,10 @@ prints something else allows nothing. Its events are the phases of `validators/t
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
-from gitcoord.validators.tool_event import ALLOW, BEFORE, DENY, OTHER, PHASES, Reply, ToolEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer
+from gitcoord.validators.tool_event import ALLOW, BEFORE, DENY, OTHER, PHASES, Answer, Reply, ToolEvent
 
 NAME = "opencode"
 SAMPLED = "1.18"

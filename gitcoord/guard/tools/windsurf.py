@@ -6,14 +6,10 @@ what would be told stands in the project's rules. A hook that crashes otherwise 
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SHELL, WRITE
-from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, Reply, ToolEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.validators.tool_event import Answer
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, Answer, Reply, ToolEvent
 
 NAME = "windsurf"
 SAMPLED = "1.13"

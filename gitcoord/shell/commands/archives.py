@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.paths import base_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import Arg
 
 _TAR = "-f -C -T -X -b -I -K -N -V -g --file --directory --files-from --exclude --exclude-from --transform --xform --owner --group --mode --strip-components --use-compress-program --newer --wildcards-match-slash"
 _CURL = (

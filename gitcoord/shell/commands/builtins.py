@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.paths import base_name, dir_name, join
-from gitcoord.shell.state import NOT_KNOWN, Value, value_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value, value_of
 
 
 def perform(run: Run, call: Call) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, parse
 from gitcoord.shell.paths import base_name, dir_name, join
-from gitcoord.shell.state import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import Arg, Value
 
 _COPY = "-t -S -g -m -o --target-directory --suffix --group --mode --owner"
 _RSYNC = (

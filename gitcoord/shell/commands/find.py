@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.state import Arg, Value, fill
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
 
 _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 _FILES = ("-fprint", "-fprint0", "-fprintf", "-fls")

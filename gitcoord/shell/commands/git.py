@@ -5,13 +5,9 @@ from __future__ import annotations
 from gitcoord.shell import bypass
 from gitcoord.shell.commands import gitpaths, gitrefs
 from gitcoord.shell.commands.builtins import change_directory
-from gitcoord.shell.interpreter import Call
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import Arg
 
 # Global options with a value.
 _GLOBAL = "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env --attr-source"

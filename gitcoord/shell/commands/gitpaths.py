@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass, glob
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given
 from gitcoord.shell.paths import base_name
-from gitcoord.shell.state import Value, value_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import Arg, Value, value_of
+from gitcoord.startup.annotations import Callable
 
 
 def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None] | None = None) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.options import Given
+from gitcoord.shell.interpreter import Call, Run
+from gitcoord.shell.options import Given
 
 
 def _branch(run: Run, call: Call, name: str, given: Given) -> None:

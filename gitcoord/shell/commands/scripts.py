@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.interpreter import Run
+from gitcoord.shell.state import Arg
 
 _BETWEEN = frozenset("0123456789$,~+! \t\n;{}IM")  # addresses, and what joins commands
 _TO_THE_END = frozenset("wWrRe")  # what they name goes on to the end of the line

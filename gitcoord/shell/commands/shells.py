@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.state import Arg
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
 
 _SHELLS = ("bash", "sh", "dash", "zsh", "ksh", "ash", "fish")
 # `python -m <module>` that is a program of its own name.

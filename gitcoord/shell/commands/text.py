@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import is_assignment, parse
-from gitcoord.shell.state import NOT_KNOWN, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value
 
 _GREP = (
     "-e -f -m -A -B -C -d -D --regexp --file --max-count --after-context --before-context --context --include --exclude "

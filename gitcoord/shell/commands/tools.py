@@ -5,12 +5,9 @@ from __future__ import annotations
 from gitcoord.shell import glob
 from gitcoord.shell.commands.builtins import change_directory
 from gitcoord.shell.commands.table import TABLE
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
-    from gitcoord.shell.state import Arg
+from gitcoord.shell.state import Arg
 
 # Formatters: the words with which they rewrite their operands ('' always), and those with which they only look.
 _FORMATTERS = {

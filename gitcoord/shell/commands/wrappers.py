@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from gitcoord.shell import bypass
 from gitcoord.shell.commands.builtins import change_directory
+from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, is_assignment, parse
 from gitcoord.shell.state import Arg, fill, value_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.shell.interpreter import Call, Run
 
 # Options with a value, and how many words stand between the options and the command.
 _PLAIN = {
