@@ -7,10 +7,14 @@ from gitcoord.base.errors import Refused, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
-from gitcoord.claims.take import Take
+from gitcoord.ledger.snapshot import parts_for
 from gitcoord.terminal.call import Call, duration, number, text, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.claims.take import Take  # only `take` loads it
 
 _WHY_LOST = {
     "expire": "it expired without a heartbeat",
@@ -162,24 +166,23 @@ def _commit(call: Call, word: str) -> str:
 
 
 def renew(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.claims.service import renew as app_renew
+    from gitcoord.claims.renew import Renew
 
-    result = app_renew(call.ctx, call.actor(), paths.items(call.ctx.repo, words), duration(values, "ttl"))
-    call.screen.answer(result)
+    command = Renew(call.actor(), paths.items(call.ctx.repo, words), duration(values, "ttl"))
+    result = call.do(command, parts_for(command.actor.agent, command.items))
     call.screen.say("renewed")
     _lost(call, result)
     return 0
 
 
 def disown(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.claims.service import disown as app_disown
+    from gitcoord.claims.events.disown import Disown
 
     item = paths.one(call.ctx.repo, words[0])
     if item.space != "path":
         raise UsageError("resources have no lineage")
-    result = app_disown(call.ctx, call.actor(), item.name, text(values, "reason"))
-    call.screen.answer(result)
-    call.screen.say(f"disowned {len(result['disowned'])} release(s) below {printable(item.name)}")  # type: ignore[arg-type]
+    result = call.do(Disown(call.actor(), item.name, text(values, "reason")))
+    call.screen.say(f"disowned {len(result['disowned'])} release(s) below {printable(item.name)}")
     return 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.claims.events.expire import expired_keys
 from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
-from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.renew import Renew
+from gitcoord.claims.renew import decide as decide_renew
 from gitcoord.claims.take import Take, decide
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import Recalled

@@ -25,7 +25,7 @@ class Renew(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide_renew(state: State, command: Renew, world: World) -> Decision:
+def decide(state: State, command: Renew, world: World) -> Decision:
     """While halted a heartbeat is allowed, a new ttl is not."""
     check_ttl(command.ttl)
     agent = command.actor.agent

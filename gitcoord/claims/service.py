@@ -1,4 +1,4 @@
-"""The use cases of `git claim`: take, release, renew, disown, takeover."""
+"""The use cases of `git claim`: take, release, takeover."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     result = transact(ctx, _decide_take, command, prefetch=parts_for(command.actor.agent, command.items))
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
-        note_claims(ctx, result["claims"])  # type: ignore[arg-type]
+        note_claims(ctx, result["claims"])
     return result
 
 
@@ -50,20 +50,6 @@ def release(
     from gitcoord.claims.events.release import Release, decide
 
     return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=parts_for(actor.agent, items))
-
-
-def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
-    """Send a heartbeat; a ttl becomes the new ttl of the items (none: of all claims)."""
-    from gitcoord.claims.renew import Renew, decide_renew
-
-    return transact(ctx, decide_renew, Renew(actor, items, ttl), prefetch=parts_for(actor.agent, items))
-
-
-def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
-    """Clear the lineage of a path, with an event."""
-    from gitcoord.claims.events.disown import Disown, decide
-
-    return transact(ctx, decide, Disown(actor, path, reason))
 
 
 def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:

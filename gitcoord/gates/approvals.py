@@ -42,7 +42,7 @@ def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
     words = ("path", "mode", "blob", "rule", "commit")
     rows = tuple({**{key: str(getattr(v, key)) for key in words}, "bases": list(v.bases)} for v in verdicts)
     result = transact(ctx, decide, Request(actor, rows[:_ASKED]))
-    ids: list[str] = result["ids"]  # type: ignore[assignment]
+    ids: list[str] = result["ids"]
     return ids
 
 

@@ -7,8 +7,9 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.handoff import service as app
+from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New
-from gitcoord.handoff.model import SECTIONS, addressee, check_addressee, parse_document, template
+from gitcoord.handoff.model import DECLINED, SECTIONS, WITHDRAWN, addressee, check_addressee, parse_document, template
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, at_terminal, text, words_of
 from gitcoord.terminal.parser import Values
@@ -172,15 +173,15 @@ def accept(call: Call, values: Values, words: list[str]) -> int:
 
 
 def decline(call: Call, values: Values, words: list[str]) -> int:
-    return _closed(call, app.decline(call.ctx, call.actor(), words[0], str(values["reason"])))
+    return _close(call, words[0], DECLINED, str(values["reason"]))
 
 
 def withdraw(call: Call, values: Values, words: list[str]) -> int:
-    return _closed(call, app.withdraw(call.ctx, call.actor(), words[0], str(values.get("reason", ""))))
+    return _close(call, words[0], WITHDRAWN, str(values.get("reason", "")))
 
 
-def _closed(call: Call, result: Row) -> int:
-    call.screen.answer(result)
+def _close(call: Call, id: str, state: str, reason: str) -> int:
+    result = call.do(Close(call.actor(), id, state, reason))
     call.screen.say(f"{result['state']} {result['id']}" + ("" if result["changed"] else " (before)"))
     if result["returned"]:
         call.screen.note("note: its task is in the queue again: its owner lost its place under a cap")

@@ -1,4 +1,4 @@
-"""The use cases of `git handoff`: offer, accept, decline, withdraw, list and show."""
+"""The use cases of `git handoff`: offer, accept, list and show."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import overlapping, prefetch_around
 from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import (
-    DECLINED,
     OPEN,
     SECTIONS,
-    WITHDRAWN,
     Handoff,
     Waiting,
     all_handoffs,
@@ -65,20 +63,8 @@ def accept(ctx: Context, actor: Actor, id: str) -> Row:
 
     result = transact(ctx, decide, Accept(actor, id))
     note_tree(ctx, actor.agent)
-    note_claims(ctx, result["claims"])  # type: ignore[arg-type]
+    note_claims(ctx, result["claims"])
     return result
-
-
-def decline(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
-    from gitcoord.handoff.events.close import Close, decide
-
-    return transact(ctx, decide, Close(actor, id, DECLINED, reason))
-
-
-def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
-    from gitcoord.handoff.events.close import Close, decide
-
-    return transact(ctx, decide, Close(actor, id, WITHDRAWN, reason))
 
 
 # --- looking -------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ class Decision(NamedTuple):
 
     events: list[Event]
     beats: list[Heartbeat]
-    result: dict[str, object]
+    result: Record
 
 
 def encode_event(event: Event) -> bytes:

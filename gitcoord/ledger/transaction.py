@@ -15,7 +15,7 @@ Where the swap is made is the authority's affair: here, or at a remote (`remote/
 
 from __future__ import annotations
 
-from gitcoord.base.codec import encode_file
+from gitcoord.base.codec import Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
@@ -90,7 +90,7 @@ class Attempt(NamedTuple):
 
 def transact(
     ctx: Context, rule: Rule, command: Any, *, prefetch: tuple[Part, ...] = (), copied: bool = False
-) -> dict[str, object]:
+) -> Record:
     """Make a command happen, and give its result.
 
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
@@ -113,7 +113,7 @@ def _authority(ctx: Context) -> Authority:
     return ctx.make_authority(ctx)
 
 
-def _transact(ctx: Context, authority: Authority, request: Request) -> dict[str, object]:
+def _transact(ctx: Context, authority: Authority, request: Request) -> Record:
     command = request.command
     actor = command.actor.agent
     with authority:
@@ -400,14 +400,14 @@ class _LocalAuthority:
 # --- telling -------------------------------------------------------------------------------------------------------
 
 
-def _answer(ctx: Context, actor: str, attempt: Attempt) -> dict[str, object]:
+def _answer(ctx: Context, actor: str, attempt: Attempt) -> Record:
     if attempt.refusal is not None:
         count_refusal(ctx, actor, attempt.refusal)
         raise Refused(attempt.refusal)
     return result_for(actor, attempt)
 
 
-def result_for(actor: str, attempt: Attempt) -> dict[str, object]:
+def result_for(actor: str, attempt: Attempt) -> Record:
     """The result, with what the actor lost since its last event."""
     record = agent_record(attempt.snapshot.state, actor)
     result = dict(attempt.decision.result)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from gitcoord.base.names import check_agent, printable
-from gitcoord.sessions import service as sessions
-from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, text
 from gitcoord.terminal.parser import Values
 
 
 def kill(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.sessions.cli_run import wake
+    from gitcoord.sessions.events.kill import Kill
 
     agent = check_agent(words[0])
-    result: Any = sessions.kill(call.ctx, call.actor(), agent, text(values, "reason"))
+    result = call.do(Kill(call.actor(), agent, text(values, "reason")))
     wake(call.ctx, agent)
-    call.screen.answer(result)
     call.screen.say(f"killed {agent}" if result["killed"] else f"{agent} was killed before")
     call.screen.say(*(f"freed {printable(claim['path'])}" for claim in result["freed"]))
     call.screen.hint(f"to allow the name again: git coord revive {agent}")
@@ -23,31 +21,35 @@ def kill(call: Call, values: Values, words: list[str]) -> int:
 
 
 def revive(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.sessions.events.revive import Revive
+
     agent = check_agent(words[0])
-    result = sessions.revive(call.ctx, call.actor(), agent)
-    call.screen.answer(result)
+    result = call.do(Revive(call.actor(), agent))
     call.screen.say(f"'{agent}' may start again" if result["revived"] else f"'{agent}' was not killed")
     return 0
 
 
 def halt(call: Call, values: Values, words: list[str]) -> int:
-    result = sessions.halt(call.ctx, call.actor(), text(values, "reason"))
-    call.screen.answer(result)
+    from gitcoord.sessions.events.halt import Halt
+
+    result = call.do(Halt(call.actor(), text(values, "reason")))
     call.screen.say("halted" if result["changed"] else "already halted")
     call.screen.hint("go on with: git coord unhalt")
     return 0
 
 
 def unhalt(call: Call, values: Values, words: list[str]) -> int:
-    result = sessions.unhalt(call.ctx, call.actor())
-    call.screen.answer(result)
+    from gitcoord.sessions.events.unhalt import Unhalt
+
+    result = call.do(Unhalt(call.actor()))
     call.screen.say("going on" if result["changed"] else "nothing was halted")
     return 0
 
 
 def sweep(call: Call, values: Values, words: list[str]) -> int:
-    result: Any = sessions.sweep(call.ctx, call.actor())
-    call.screen.answer(result)
+    from gitcoord.claims.events.expire import Sweep
+
+    result = call.do(Sweep(call.actor()))
     call.screen.say(*(f"expired {printable(claim['path'])} of {claim['agent']}" for claim in result["expired"]))
     call.screen.say(*(f"{id} is without its owner now" for id in result["lapsed"]))
     if not result["expired"] and not result["lapsed"]:

@@ -1,4 +1,4 @@
-"""The use cases of sessions: start, stop, heartbeat, kill, revive, halt, unhalt, sweep."""
+"""The use cases of sessions: start, stop, heartbeat."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
     result = transact(ctx, decide, Start(actor, fresh), prefetch=ahead)
     if result["again"]:
         note_tree(ctx, actor.agent)
-        note_claims(ctx, [claim for claim in result["claims"] if claim["path"] in result["again"]])  # type: ignore[attr-defined, operator]
+        note_claims(ctx, [claim for claim in result["claims"] if claim["path"] in result["again"]])
     return result
 
 
@@ -66,37 +66,6 @@ def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]
         ):
             raise
     return transact(ctx, decide, Stop(actor, keep, blind=True))
-
-
-def kill(ctx: Context, actor: Actor, target: str, reason: str) -> dict[str, object]:
-    from gitcoord.sessions.events.kill import Kill, decide
-
-    return transact(ctx, decide, Kill(actor, target, reason))
-
-
-def revive(ctx: Context, actor: Actor, target: str) -> dict[str, object]:
-    from gitcoord.sessions.events.revive import Revive, decide
-
-    return transact(ctx, decide, Revive(actor, target))
-
-
-def halt(ctx: Context, actor: Actor, reason: str) -> dict[str, object]:
-    from gitcoord.sessions.events.halt import Halt, decide
-
-    return transact(ctx, decide, Halt(actor, reason))
-
-
-def unhalt(ctx: Context, actor: Actor) -> dict[str, object]:
-    from gitcoord.sessions.events.unhalt import Unhalt, decide
-
-    return transact(ctx, decide, Unhalt(actor))
-
-
-def sweep(ctx: Context, actor: Actor) -> dict[str, object]:
-    """End every claim that has expired."""
-    from gitcoord.claims.events.expire import Sweep, decide
-
-    return transact(ctx, decide, Sweep(actor))
 
 
 def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:

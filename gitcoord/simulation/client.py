@@ -6,7 +6,8 @@ from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.release import decide as decide_release
 from gitcoord.claims.model import Item
-from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.renew import Renew
+from gitcoord.claims.renew import decide as decide_renew
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Decision

@@ -18,9 +18,10 @@ from gitcoord.git.files import read_file
 from gitcoord.git.locks import flock
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.transaction import transact
 from gitcoord.sessions import service as sessions
 from gitcoord.sessions.cli_supervisor import GRACE, become_subreaper, descendants, exit_code
-from gitcoord.tasks import service as tasks
+from gitcoord.tasks.events.lapse import Collect, decide
 from gitcoord.tasks.model import ACTIVE, ASSIGNED, all_held, ready
 from gitcoord.tasks.workers import Workers, parse_workers
 from gitcoord.terminal.call import Call, number
@@ -121,7 +122,7 @@ def _collect(call: Call, actor: Actor) -> list[str]:
     """Send a heartbeat and open tasks again whose owners are lost; gives these owners."""
     try:
         sessions.beat(call.ctx, actor)
-        rows: list[dict[str, str]] = tasks.collect(call.ctx, actor)["lapsed"]  # type: ignore[assignment]
+        rows = transact(call.ctx, decide, Collect(actor))["lapsed"]
     except Refused:
         raise
     except (GitcoordError, OSError) as error:

@@ -102,13 +102,6 @@ def finish(ctx: Context, command: Finish) -> dict[str, object]:
     return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
 
 
-def collect(ctx: Context, actor: Actor) -> dict[str, object]:
-    """Open again the tasks whose owners are lost."""
-    from gitcoord.tasks.events.lapse import Collect, decide
-
-    return transact(ctx, decide, Collect(actor))
-
-
 # --- looking ----------------------------------------------------------------------------------------------------------
 
 

@@ -9,8 +9,9 @@ from gitcoord.git.host import isatty
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Part
 from gitcoord.sessions.identity import resolve, resolve_or_none
-from gitcoord.startup.annotations import Callable, Mapping
+from gitcoord.startup.annotations import Any, Callable, Mapping
 from gitcoord.terminal.parser import Values, Verb
 from gitcoord.terminal.screen import Row, Screen
 
@@ -88,6 +89,15 @@ class Call:
         result = self.read(look, seconds, **empty)
         self.screen.answer(result)
         return result if result["initialised"] else None
+
+    def do(self, command: Any, prefetch: tuple[Part, ...] = ()) -> Row:
+        """Make a command happen by the rule that stands beside it, and answer with its result."""
+        from gitcoord.ledger.transaction import transact
+
+        rule = __import__(type(command).__module__, fromlist=("decide",)).decide
+        result = transact(self.ctx, rule, command, prefetch=prefetch)
+        self.screen.answer(result)
+        return result
 
     def is_not_set_up(self, result: Mapping[str, object]) -> bool:
         """Reading before gitcoord is set up shows nothing. That is no error, but a note says so."""

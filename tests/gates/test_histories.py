@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.claims.events import disown
 from gitcoord.claims.model import Item
-from gitcoord.claims.service import disown, release, take
+from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.judge import Verdict
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.ledger.transaction import transact
 from gitcoord.world.open import environ, open_repository
 from tests.support import git
 
@@ -126,7 +128,8 @@ class Team:
                 self.tries(*words)
             self.git("checkout", "-q", "-f", "-B", "landing", "origin/main")
             for path in self.released[branch]:
-                disown(self.ctx, Actor("boss"), path, "it conflicts: somebody does it again")
+                command = disown.Disown(Actor("boss"), path, "it conflicts: somebody does it again")
+                transact(self.ctx, disown.decide, command)
 
     # --- the gate
 

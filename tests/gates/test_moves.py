@@ -29,7 +29,9 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.state import Part, State
-from gitcoord.sessions.service import halt, kill, start
+from gitcoord.ledger.transaction import transact
+from gitcoord.sessions.events import halt, kill
+from gitcoord.sessions.service import start
 from tests.gates.repository import GONE, Repository
 from tests.support import git
 
@@ -218,7 +220,7 @@ def test_nobody_who_may_not_act_moves_a_gated_branch(clone: Clone) -> None:
     clone.commit("x1", {}, "m1")
     clone.set("refs/remotes/origin/main", "x1")
     assert rules(clone.moves("x1")) == rules(clone.push("x1", "x1")) == rules(clone.push("x1", "", MINE)) == []
-    halt(clone.ctx, Actor("eve"), "")
+    transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
     assert rules(clone.moves("x1")) == rules(clone.push("x1", "x1")) == [("halted", "")]
     assert rules(clone.push("x1", "", MINE)) == rules(clone.gate().range(*clone.ends("x1", "x1"))) == []
     clone.commit("x2", {"shared/a": "x\n"}, "x1")
@@ -246,7 +248,7 @@ def test_nobody_is_asked_who_acts_where_there_is_nothing_to_judge(clone: Clone) 
 
 def test_a_look_at_the_ledger_may_be_given(clone: Clone) -> None:
     snapshot = read_snapshot(clone.ctx)
-    halt(clone.ctx, Actor("eve"), "")
+    transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
     clone.ctx.store.refresh()
     clone.commit("x1", {"x": "x\n"}, "m1")
     move = clone.move("x1", "m1", SYNC)
@@ -256,7 +258,7 @@ def test_a_look_at_the_ledger_may_be_given(clone: Clone) -> None:
 
 def test_the_last_commit_of_the_killed_is_named(clone: Clone) -> None:
     start(clone.ctx, Actor("ann"))
-    kill(clone.ctx, Actor("eve", person=True), "ann", "")
+    transact(clone.ctx, kill.decide, kill.Kill(Actor("eve", person=True), "ann"))
     clone.commit("x1", {"x": "x\n"}, "m1")
     clone.commit("x2", {"x": "y\n"}, "x1")
     (verdict,) = clone.moves("x2").verdicts
@@ -396,7 +398,7 @@ def test_what_is_staged(clone: Clone) -> None:
 
 
 def test_where_nothing_is_staged_there_is_nothing_to_judge(clone: Clone) -> None:
-    halt(clone.ctx, Actor("eve"), "")
+    transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
     git(clone.top, "read-tree", clone.commits["m1"])
     assert rules(clone.gate().index(b"", [clone.commits["m1"]])) == []
     assert ("halted", "") in rules(clone.gate().index(b"", [clone.commits["m0"]]))
@@ -428,7 +430,7 @@ def test_refs_that_only_look_like_them(clone: Clone) -> None:
 
 def test_a_copy_of_the_ledger_may_be_pushed(clone: Clone) -> None:
     old = git(clone.top, "rev-parse", LEDGER).decode().strip()
-    halt(clone.ctx, Actor("eve"), "")
+    transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
     new = git(clone.top, "rev-parse", LEDGER).decode().strip()
     forked = git(clone.top, "commit-tree", f"{old}^{{tree}}", "-p", old, "-m", "x").decode().strip()
     ledger = [("ledger", "")]
@@ -637,7 +639,7 @@ def test_a_deploy_that_is_up_to_date(deploying: Clone) -> None:
     assert rules(deploying.push("m3", "m2", "refs/heads/prod")) == []
     deploying.commit("x1", {"shared/a": "x\n"}, "m2")
     assert rules(deploying.push("x1", "m2", "refs/heads/prod")) == [*STALE, *UNCLAIMED]
-    halt(deploying.ctx, Actor("eve"), "")
+    transact(deploying.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
     assert rules(deploying.push("m3", "m3", "refs/heads/prod")) == [("halted", "")], "it is gated"
 
 

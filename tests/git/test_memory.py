@@ -11,6 +11,7 @@ from gitcoord.base.codec import decode_file
 from gitcoord.base.errors import GitcoordError, Refused
 from gitcoord.base.names import LEDGER, claim_file
 from gitcoord.claims import service as claims
+from gitcoord.claims.events import expire
 from gitcoord.claims.model import Item
 from gitcoord.claims.take import Take
 from gitcoord.git.tree import Trees
@@ -19,6 +20,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
+from gitcoord.ledger.transaction import transact
 from gitcoord.sessions import service as sessions
 from tests.support import FakeHost, memory_ledger
 
@@ -85,7 +87,7 @@ def test_the_tree_is_the_history_applied(tmp_path: Path, seed: int) -> None:
             elif step < 0.95:
                 sessions.stop(ctx, who)
             else:
-                sessions.sweep(ctx, who)
+                transact(ctx, expire.decide, expire.Sweep(who))
         except GitcoordError as error:
             assert isinstance(error, Refused)
     check_tree(ctx)

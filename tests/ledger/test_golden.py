@@ -16,7 +16,8 @@ from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.model import Grant
-from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.renew import Renew
+from gitcoord.claims.renew import decide as decide_renew
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.effects.events.done import Done

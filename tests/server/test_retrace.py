@@ -11,7 +11,8 @@ from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.model import Item
-from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.renew import Renew
+from gitcoord.claims.renew import decide as decide_renew
 from gitcoord.claims.take import Take
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.sessions import Actor

@@ -482,9 +482,9 @@ def test_an_agent_stops_nobody_that_it_did_not_launch(world: World) -> None:
     for who in (ALICE, BOB, Actor("alice.smith"), ADA):
         world.must("start", Start(who))
     for target in ("bob", "alice.smith", "ada", "alice"):
-        refusal = world.refused("kill", Kill(ALICE._replace(person=True), target))
+        refusal = world.refused("kill", Kill(ALICE, target))
         assert refusal.code == "person" and refusal.hints, target
-    assert world.refused("halt", Halt(ALICE._replace(person=True))).code == "person"
+    assert world.refused("halt", Halt(ALICE)).code == "person"
 
 
 def test_an_agent_ends_its_own_subagents_and_workers(world: World) -> None:
@@ -493,15 +493,15 @@ def test_an_agent_ends_its_own_subagents_and_workers(world: World) -> None:
         take(world, Actor(name, parent=parent), name)
     assert world.refused("kill", Kill(Actor("worker", parent="alice"), "alice")).code == "person"
     for name in ("grandchild", "alice.sub", "worker"):
-        world.must("kill", Kill(ALICE._replace(person=True), name))
+        world.must("kill", Kill(ALICE, name))
     assert world.held() == {("cousin", "cousin", "write")}
-    assert world.refused("kill", Kill(ALICE._replace(person=True), "cousin")).code == "person"
+    assert world.refused("kill", Kill(ALICE, "cousin")).code == "person"
 
 
 def test_a_circle_of_parents_gives_no_right_over_others(world: World) -> None:
     take(world, Actor("carol", parent="bob"), "a")
     take(world, Actor("bob", parent="carol"), "b")
-    assert world.refused("kill", Kill(ALICE._replace(person=True), "bob")).code == "person"
+    assert world.refused("kill", Kill(ALICE, "bob")).code == "person"
 
 
 def test_anybody_records_the_kill_whose_tombstone_is_there(world: World) -> None:

@@ -88,7 +88,7 @@ def test_next_looks_at_the_whole_queue() -> None:
     (*_, mine) = world.add(*rows, "mine")
     assert world.next("w1") == mine
     answer = world.must("assign", Assign(worker("w2")))
-    assert answer.result["task"] is None and len(answer.result["held_up"]) == 200  # type: ignore[arg-type]
+    assert answer.result["task"] is None and len(answer.result["held_up"]) == 200
 
 
 @pytest.mark.parametrize("caps", [{}, {"": 1}])

@@ -35,7 +35,7 @@ def worker(name: str) -> Actor:
 class Queue(World):
     def add(self, *titles: str | New, by: str = "boss") -> list[str]:
         rows = tuple(New(title) if isinstance(title, str) else title for title in titles)
-        return [row["id"] for row in self.must("task", Add(Actor(by), rows)).result["tasks"]]  # type: ignore[attr-defined]
+        return [row["id"] for row in self.must("task", Add(Actor(by), rows)).result["tasks"]]
 
     def next(self, name: str, **more: Any) -> str:
         row: Any = self.must("assign", Assign(worker(name), **more)).result["task"]

@@ -74,7 +74,7 @@ class Walk:
             line=self.random.choice(["", "", "api"]), review=self.random.random() < 0.2, limit=self.random.choice([1, 2, 5]),
             key=self.random.choice(["", f"k{len(self.ids)}"]), owner=self.random.choice(["", "", "", "w1"]),
         )  # fmt: skip
-        self.ids += [row["id"] for row in self.world.must("task", Add(Actor("boss"), (new,))).result["tasks"]]  # type: ignore[attr-defined]
+        self.ids += [row["id"] for row in self.world.must("task", Add(Actor("boss"), (new,))).result["tasks"]]
 
     def take(self) -> None:
         id = self.random.choice(["", "", self.random.choice(self.ids)]) if self.ids else ""
