@@ -93,22 +93,6 @@ def test_it_is_refused_before_waiting(project: Project) -> None:
     assert refused(claim(project, "--dry-run", "free/x", agent="eve"))
 
 
-def test_an_approver_takes_a_write_claim_over(project: Project) -> None:
-    token = claim(project, "tests/t", agent="alice")
-    assert refused(token) and project.as_person("role", "tess", "test").code == 0
-    number = claim(project, "tests/t", agent="tess").json["token"]
-    words = ("takeover", "tests/t", "--token", str(number), "--force", "--reason", "mine")
-    done = project.world.at_terminal(*words)
-    assert done.code == 0, done
-    assert refused(claim(project, "tests/t", agent="alice"))
-
-
-@pytest.mark.parametrize("stage", ["monitor", "warn"])
-def test_a_rule_that_is_not_enforced_refuses_nothing(project: Project, stage: str) -> None:
-    project.commit({".gitcoord/config": CONFIG + f"[rollout]\n\trole = {stage}\n"})
-    assert claim(project, "free/x", "tests/t", agent="eve").code == 0
-
-
 def test_a_policy_that_cannot_be_read_is_not_none(project: Project) -> None:
     project.commit({".gitcoord/config": "[role\n"})
     done = claim(project, "free/x", agent="alice")
