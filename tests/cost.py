@@ -29,7 +29,7 @@ posix._exit = note
 from gitcoord.cli.entry import {function} as entry
 profile.runcall(entry)
 """
-SIZES = (30, 60, 120)
+SIZES = (20, 40, 80)  # more than the number of paths from which on many are read at once
 
 
 class Cost(NamedTuple):

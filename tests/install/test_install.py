@@ -166,13 +166,6 @@ def test_help_shows_the_man_page(installed: Home, command: str) -> None:
     assert f"GIT-{command.upper()}(1)" in shown and "SYNOPSIS" in shown
 
 
-def test_says_what_to_add_to_path(home: Home) -> None:
-    told = home.ok(INSTALLER, PATH=os.environ["PATH"])
-    assert f'export PATH="{home.bin}:$PATH"' in told
-    assert "export PATH" not in home.ok(INSTALLER)
-    assert not {".profile", ".bashrc", ".zshrc"} & set(os.listdir(home.path))
-
-
 def test_xdg_data_home_and_prefix(home: Home, tmp_path: Path) -> None:
     data = tmp_path / "elsewhere"
     home.ok(INSTALLER, XDG_DATA_HOME=str(data))
@@ -187,17 +180,18 @@ def test_xdg_data_home_and_prefix(home: Home, tmp_path: Path) -> None:
     assert snapshot(home.path) == {}
 
 
-def test_the_mcp_server_comes_along_unless_it_is_left_out(home: Home) -> None:
+def test_the_mcp_server_comes_along_unless_it_is_left_out(home: Home, installed: Home) -> None:
     home.ok(INSTALLER, "--without-mcp")
     missing = home.run("git", "coord", "mcp")
     assert missing.returncode == 2 and "./install.sh --with-mcp" in missing.stderr
-    for words in (["--with-mcp"], []):
-        home.ok(INSTALLER, *words)
-        assert home.ok("git", "coord", "mcp") == ""  # its client is gone at once
+    assert home.run(INSTALLER, "--with-mcp", "--dry-run").returncode == 0, "the default by its name"
+    assert installed.ok("git", "coord", "mcp") == ""  # its client is gone at once
 
 
-def test_says_what_it_does_meanwhile(home: Home) -> None:
-    told = home.ok(INSTALLER)
+def test_says_what_it_does_meanwhile_and_what_to_add_to_path(home: Home) -> None:
+    told = home.ok(INSTALLER, PATH=os.environ["PATH"])
+    assert f'export PATH="{home.bin}:$PATH"' in told
+    assert not {".profile", ".bashrc", ".zshrc"} & set(os.listdir(home.path))
     stages = ["making a virtual environment", "copying gitcoord", "compiling the commands", "trying the commands"]
     assert [line.removesuffix(" ...") for line in told.splitlines()[1:5]] == stages
     assert "\033" not in told and "\ninstalled in " in told
@@ -206,7 +200,7 @@ def test_says_what_it_does_meanwhile(home: Home) -> None:
         done = subprocess.run([INSTALLER], env={**home.env, "TERM": "xterm"}, stdout=other, check=True)
         os.close(other)
         shown = screen.read(1 << 16)
-    assert done.returncode == 0
+    assert done.returncode == 0 and b"export PATH" not in shown
     lines = shown.decode().split("\r\n")
     assert lines[1].count("\r\033[K") == len(stages) + 1 and lines[1].rpartition("\033[K")[2].startswith(
         "installed in "
@@ -237,8 +231,7 @@ def test_second_install_is_harmless(ready: Home) -> None:
     ready.ok("git", "coord", "init", cwd=repo)
     ready.ok("git", "claim", "a.txt", cwd=repo)
     names = set(snapshot(ready.path / ".local/share/man")) | set(os.listdir(ready.bin))
-    for _ in range(2):
-        ready.ok(INSTALLER)
+    ready.ok(INSTALLER)
     assert names == set(snapshot(ready.path / ".local/share/man")) | set(os.listdir(ready.bin))
     assert "a.txt" in ready.ok("git", "claim", "list", cwd=repo)
     assert len(ready.trees()) == 2, "this one, and the one before for whoever still runs it"

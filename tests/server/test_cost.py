@@ -27,7 +27,7 @@ def pushes(place: Path, size: int) -> dict[str, Cost]:
         assert done.code == 0, done
         costs[name] = counter.taken()
 
-    site.claim("take", *paths, agent="alice")
+    site.claim("take", "--", *paths, agent="alice")
     push("claim")
     git(site.bare, "-c", "core.hooksPath=/dev/null", "pack-refs", "--all")
     assert site.world.handoff("new", *SECTIONS).code == 0
@@ -40,7 +40,7 @@ def pushes(place: Path, size: int) -> dict[str, Cost]:
         counter.taken()
         site.claim("release", *paths, agent="bob")
         push(f"release{number}")
-        site.claim("take", *paths, agent="bob")
+        site.claim("take", "--", *paths, agent="bob")
         push(f"claim{number or ' anew'}")
     for path in paths:
         site.world.write(path, "not committed\n")
@@ -120,7 +120,7 @@ def test_refs_that_moved_meanwhile_are_seen_however_many(tmp_path: Path, size: i
 
 def test_many_claims_move_together_or_not_at_all(tmp_path: Path) -> None:
     site = Site(tmp_path).setup()
-    site.claim("take", *(f"free/file{n}" for n in range(120)), agent="bob")
+    site.claim("take", "--", *(f"free/file{n}" for n in range(120)), agent="bob")
     before = site.refs()
     unchanged(site, site.push("origin", *site.refspecs()), before, "must move together", "--atomic")
     assert site.sync().code == 0 and len(site.private()) > 120
