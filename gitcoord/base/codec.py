@@ -9,11 +9,7 @@ from __future__ import annotations
 from _json import encode_basestring_ascii, make_scanner
 
 from gitcoord.base.errors import CouldNotJudge
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+from gitcoord.startup.annotations import Any, Iterable, Mapping
 
 Record = dict[str, "Any"]
 Shape = type | list["Shape"] | tuple["Shape", ...] | dict[str, "Shape"]

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.git.files import geteuid, owner, read_file, stamp, write_file
-from gitcoord.git.process import GIT, Child
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.process import Environ
-    from gitcoord.git.repo import Repo
+from gitcoord.git.process import GIT, Child, Environ
+from gitcoord.git.repo import Repo
 
 _SECOND = 1_000_000_000
 # All that gitcoord looks at. The rest may hold secrets and is not written anywhere.

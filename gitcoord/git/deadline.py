@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gitcoord.startup.annotations import Callable
 
 NOTIFY_AFTER = 2.0  # seconds until the user is told what the command waits for
 _FREE = 0.5  # seconds: less than any limit, so the limit need not be read yet

@@ -18,10 +18,7 @@ from gitcoord.git.files import (
     stamp,
 )
 from gitcoord.git.loose_writer import hasher
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gitcoord.startup.annotations import Callable
 
 _MOST = 4096  # files in one directory; the oldest go
 _LARGEST = 1 << 17

@@ -5,17 +5,13 @@ It only reads. libgit2 must not move refs in a repository that others use: its d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pygit2
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
 from gitcoord.git.store import Object
 from gitcoord.git.tree_names import follow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from gitcoord.startup.annotations import Sequence
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 from zlib import decompress, error
 
-from gitcoord.base.names import is_oid
+from gitcoord.base.names import Oid, RefName, is_oid
 from gitcoord.git.files import close, fingerprint, fstat, open_to_read, pread, read, read_up_to
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.reader import UNSURE
+from gitcoord.git.repo import Repo
 from gitcoord.git.store import Object
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from gitcoord.base.names import Oid, RefName
-    from gitcoord.git.repo import Repo
+from gitcoord.startup.annotations import Iterable, Sequence
 
 _LINKS = 5
 _LIMIT = 1 << 20

@@ -20,14 +20,8 @@ from gitcoord.git.files import (
     utime,
     write_all,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from typing import Any
-
-    from gitcoord.git.store import Object
-
+from gitcoord.git.store import Object
+from gitcoord.startup.annotations import Any, Callable, Collection, Sequence
 
 _TEMPORARY = "tmp_obj_"  # git's name for what its gc may remove later
 _TRIES = 100

@@ -12,13 +12,9 @@ deleted   A real deletion of a packed ref holds a whole `packed-refs.new` withou
 
 from __future__ import annotations
 
+from gitcoord.base.names import Oid, RefName
 from gitcoord.git.files import exists, is_link, read_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.names import Oid, RefName
+from gitcoord.startup.annotations import Callable
 
 _LIMIT = 1 << 28
 _LOOKS, _SECONDS = 40, 0.05  # another process may be writing its packed-refs.new

@@ -9,19 +9,17 @@ from __future__ import annotations
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, shell_word
 from gitcoord.git.files import exists, flush_file, free_name, is_directory, list_files, listdir, make_directory, rename
+from gitcoord.git.loose_reader import LooseReader
 from gitcoord.git.process import GIT, UNHOOKED, Child
 from gitcoord.git.reader import PlumbingReader
-from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify
+from gitcoord.git.repo import Repo
+from gitcoord.git.store import Create, Delete, Operation, SwapFailed, Update, Verify
+from gitcoord.startup.annotations import Callable, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.loose_reader import LooseReader
     from gitcoord.git.redo_log import DurableObjects
-    from gitcoord.git.repo import Repo
-    from gitcoord.git.store import Operation
 
 # git does not look whether there is a branch called like an id, for a warning that nobody would see.
 _OWN = (*UNHOOKED, "-c", "core.warnAmbiguousRefs=false")

@@ -11,15 +11,13 @@ import posix
 from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, getsignal, signal
 from posix import environ as environ
 
-from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, StoreError
 from gitcoord.git.files import write_all
+from gitcoord.startup.annotations import Iterator
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitcoord.base.errors import GitcoordError
     from gitcoord.git.locks.owners import Note
 
 Environ = dict[bytes, bytes]

@@ -6,17 +6,15 @@ from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
 from gitcoord.git.files import exists, fingerprint
 from gitcoord.git.process import ORIGINAL, Child
+from gitcoord.git.repo import Repo
 from gitcoord.git.store import Object
+from gitcoord.startup.annotations import Callable, Sequence, TypeVar
 
 UNSURE = "?"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeVar
-
     from gitcoord.git.loose_reader import LooseReader
-    from gitcoord.git.repo import Repo
 
     T = TypeVar("T")
 

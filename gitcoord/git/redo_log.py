@@ -15,6 +15,7 @@ from zlib import decompress
 from zlib import error as ZlibError
 
 from gitcoord.base.errors import StoreError
+from gitcoord.base.names import Oid
 from gitcoord.git.files import (
     close,
     flush_file,
@@ -33,13 +34,8 @@ from gitcoord.git.files import (
     stat,
     write_at_once,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from gitcoord.base.names import Oid
-    from gitcoord.git.loose_writer import LooseObjects
+from gitcoord.git.loose_writer import LooseObjects
+from gitcoord.startup.annotations import Callable, Collection, Iterator
 
 _FULL = 1 << 18
 _MOST = 1 << 20  # more than this at a time is not written twice

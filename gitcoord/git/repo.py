@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
 from gitcoord.git.files import getcwd, geteuid, is_folder, lstat, owner, read_file, same_file, stat
-from gitcoord.git.process import GIT, clean_environ, run
+from gitcoord.git.process import GIT, Environ, clean_environ, run
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.process import Environ
 
 _UNUSUAL = (
     b"GIT_DIR", b"GIT_COMMON_DIR", b"GIT_WORK_TREE", b"GIT_CEILING_DIRECTORIES", b"GIT_DISCOVERY_ACROSS_FILESYSTEM",

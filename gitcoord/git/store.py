@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName
+from gitcoord.startup.annotations import Protocol, Sequence
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Protocol
 
 
 class Create(NamedTuple):
@@ -77,63 +73,62 @@ class SwapFailed(StoreError):
     code = "swap"
 
 
-if TYPE_CHECKING:
+class Reader(Protocol):
+    """The interface for reading. Repeating a call is harmless."""
 
-    class Reader(Protocol):
-        """The interface for reading. Repeating a call is harmless."""
+    oid_length: int
 
-        oid_length: int
+    def read(self, names: Sequence[str]) -> list[Object | None]:
+        """Objects by id, full ref name or either with ':path', in the order asked; None for what is missing.
 
-        def read(self, names: Sequence[str]) -> list[Object | None]:
-            """Objects by id, full ref name or either with ':path', in the order asked; None for what is missing.
+        StoreError if git fails.
+        """
 
-            StoreError if git fails.
-            """
+    def target(self, ref: RefName) -> Oid | None:
+        """The target of a ref or HEAD, whether or not that object is there; None where there is no such ref."""
 
-        def target(self, ref: RefName) -> Oid | None:
-            """The target of a ref or HEAD, whether or not that object is there; None where there is no such ref."""
+    def resolve(self, names: Sequence[str]) -> list[Oid | None]:
+        """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
 
-        def resolve(self, names: Sequence[str]) -> list[Oid | None]:
-            """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
+    def refresh(self) -> None:
+        """Forget whatever was remembered about refs: what is read next is what is there now."""
 
-        def refresh(self) -> None:
-            """Forget whatever was remembered about refs: what is read next is what is there now."""
+    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
+        """All refs below a prefix that ends in '/'."""
 
-        def list_refs(self, prefix: str) -> dict[RefName, Oid]:
-            """All refs below a prefix that ends in '/'."""
 
-    class Store(Reader, Protocol):
-        """The interface for writing, beside reading."""
+class Store(Reader, Protocol):
+    """The interface for writing, beside reading."""
 
-        def write(self, kind: str, data: bytes) -> Oid:
-            """Store an object; harmless to repeat. It may be pending until `flush` or `swap`."""
+    def write(self, kind: str, data: bytes) -> Oid:
+        """Store an object; harmless to repeat. It may be pending until `flush` or `swap`."""
 
-        def flush(self) -> None:
-            """Make every object written so far readable for all, and durable."""
+    def flush(self) -> None:
+        """Make every object written so far readable for all, and durable."""
 
-        def swap(self, operations: Sequence[Operation]) -> None:
-            """All operations or none, in this order where a crash could part them. SwapFailed if git said no.
+    def swap(self, operations: Sequence[Operation]) -> None:
+        """All operations or none, in this order where a crash could part them. SwapFailed if git said no.
 
-            No ref moves before every object written so far is readable and durable: no `flush` is needed before.
-            """
+        No ref moves before every object written so far is readable and durable: no `flush` is needed before.
+        """
 
-        def discard(self, oid: Oid) -> None:
-            """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
+    def discard(self, oid: Oid) -> None:
+        """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
 
-        def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
-            """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
+        """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
-        def replay_redo_log(self) -> bool:
-            """Put back what a power cut took and the storage has written down before this boot.
+    def replay_redo_log(self) -> bool:
+        """Put back what a power cut took and the storage has written down before this boot.
 
-            True if there was something to look through. Reading does it by itself where an object is missing.
-            """
+        True if there was something to look through. Reading does it by itself where an object is missing.
+        """
 
-        def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
-            """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
+    def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
+        """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
 
-        def maintain(self) -> None:
-            """Let the storage tidy up if it thinks it should. Returns at once."""
+    def maintain(self) -> None:
+        """Let the storage tidy up if it thinks it should. Returns at once."""
 
-        def close(self) -> None:
-            """Let go of processes. The store is not used afterwards."""
+    def close(self) -> None:
+        """Let go of processes. The store is not used afterwards."""

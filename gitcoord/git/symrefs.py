@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.base.names import printable
+from gitcoord.base.names import RefName, printable
 from gitcoord.git.files import close, is_symlink, lstat, open_to_read, read, readlink
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import RefName
-    from gitcoord.git.repo import Repo
+from gitcoord.git.repo import Repo
 
 _MOST = 5  # git's own limit
 _NONE = (2, 20, 21)  # no such file, or a directory of that name: a plain ref is packed, or not there

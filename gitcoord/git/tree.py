@@ -10,16 +10,11 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import Oid
+from gitcoord.git.store import Reader, Store
+from gitcoord.startup.annotations import Any, Iterable, Iterator
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from gitcoord.git.store import Reader, Store
-
-    Nested = dict[str, "Any"]
+Nested = dict[str, "Any"]
 
 WIDE = 48
 _LEVELS = 8

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.names import Oid
+from gitcoord.git.store import Object
 from gitcoord.git.tree import parse_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.git.store import Object
+from gitcoord.startup.annotations import Callable
 
 
 def follow(start: Oid | None, path: str, read: Callable[[Oid | None], Object | None], oid_length: int) -> Oid | None:

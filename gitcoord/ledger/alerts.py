@@ -6,16 +6,12 @@ on its own, with one JSON object on its input; what becomes of it changes nothin
 
 from __future__ import annotations
 
-from gitcoord.base.codec import dumps
+from gitcoord.base.codec import Record, dumps
 from gitcoord.base.names import shown
 from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.git.long_process import detach
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
 
 SETTING = "gitcoord.alert"
 _KEPT = 200  # waits that were told of

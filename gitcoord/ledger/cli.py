@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, StoreError, UsageError
+from gitcoord.base.errors import GitcoordError, NotInitialised, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, fold, printable, shown
 from gitcoord.git.host import isatty
+from gitcoord.git.store import Reader
 from gitcoord.ledger.kinds import KINDS
-from gitcoord.terminal.call import number
+from gitcoord.startup.annotations import Any
+from gitcoord.terminal.call import Call, number
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.base.errors import GitcoordError
-    from gitcoord.git.store import Reader
     from gitcoord.ledger.fsck import Progress
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
 
 
 def log(call: Call, values: Values, words: list[str]) -> int:

@@ -7,11 +7,11 @@ from gitcoord.base.names import printable
 from gitcoord.ledger.remote.join import by_ssh
 from gitcoord.ledger.remote.membership import begin, find, find_own
 from gitcoord.ledger.sessions import Actor
+from gitcoord.terminal.parser import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.terminal.call import Call
-    from gitcoord.terminal.parser import Values
     from gitcoord.terminal.screen import Row
 
 _STAYS_CONNECTED = (

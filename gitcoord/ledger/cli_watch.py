@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gitcoord.base.codec import dumps
 from gitcoord.base.errors import Refusal, Refused
@@ -22,10 +22,8 @@ from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
 from gitcoord.sessions.cli_supervisor import exit_code, is_echo
 from gitcoord.terminal.call import Call, duration, number, words_of
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago, put
-
-if TYPE_CHECKING:
-    from gitcoord.terminal.parser import Values
 
 _LONGEST = 15.0  # where no notice comes, of a change made over a network file system say
 _INTERVAL = 10  # between two looks at a remote that decides

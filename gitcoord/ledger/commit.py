@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.ledger.event import decode_event
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Object
-    from gitcoord.ledger.event import Event
+from gitcoord.base.names import Oid
+from gitcoord.git.store import Object
+from gitcoord.ledger.event import Event, decode_event
 
 REPAIR = ("look at it: git coord fsck; repair it: git coord fsck --repair",)
 

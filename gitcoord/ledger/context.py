@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
-from gitcoord.base.names import CONFIG
+from gitcoord.base.names import CONFIG, Oid
+from gitcoord.git.config import Settings
 from gitcoord.git.files import exists, inode, make_directory, read_file
+from gitcoord.git.repo import Repo
+from gitcoord.git.store import Store
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Callable, Protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
-
-    from gitcoord.base.names import Oid
-    from gitcoord.git.config import Settings
     from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.locks.queue import Queue
     from gitcoord.git.process import Child
-    from gitcoord.git.repo import Repo
-    from gitcoord.git.store import Store
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.transaction import Authority
-    from gitcoord.ledger.world import World
 
     class Host(Protocol):
         """Clocks and randomness of this machine. Tests hand in their own."""

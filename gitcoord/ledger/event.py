@@ -13,24 +13,17 @@ event's place in its chain, `nonce` is common to the chain.
 
 from __future__ import annotations
 
-from gitcoord.base.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
+from gitcoord.base.codec import MAX_EVENT, VERSION, Malformed, Record, Shape, check, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import Oid, check_agent, printable
 from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.nonces import keep_nonce
-from gitcoord.ledger.sessions import Agent, agent_file
+from gitcoord.ledger.sessions import Agent, Heartbeat, agent_file
+from gitcoord.ledger.state import Changes, State
+from gitcoord.startup.annotations import Callable, TypeVar
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.sessions import Heartbeat
-    from gitcoord.ledger.state import Changes, State
-
-    Value = TypeVar("Value")
+Value = TypeVar("Value")
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
 _COMMON_OPTIONAL: dict[str, Shape] = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}

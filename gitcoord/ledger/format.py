@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, record_of, values_of
+from gitcoord.base.codec import Malformed, Record, record_of, values_of
+from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.state import State
 
 FORMAT_MAJOR, FORMAT_MINOR = 1, 0
 

@@ -11,29 +11,22 @@ from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
+from gitcoord.git.store import Reader, Store
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
-from gitcoord.ledger.event import Illegal, effects
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event, Illegal, effects
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
 from gitcoord.ledger.named_ledger import no_ledger, other_ledger
-from gitcoord.ledger.sessions import KILLED, OPEN, Heartbeat, agent_records
+from gitcoord.ledger.sessions import KILLED, OPEN, Agent, Heartbeat, agent_records
 from gitcoord.ledger.snapshot import parse_heartbeat
-from gitcoord.ledger.state import State
+from gitcoord.ledger.state import Changes, State
+from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.git.store import Reader, Store
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Agent
-    from gitcoord.ledger.state import Changes
-
-    Progress = Callable[[int], None]
+Progress = Callable[[int], None]
 
 
 class Replay:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refused
-from gitcoord.base.names import session_ref
-from gitcoord.git.store import move
-from gitcoord.ledger.sessions import OPEN, admit_or_none, agent_record, dead, encode_heartbeat, next_heartbeat
+from gitcoord.base.names import Oid, session_ref
+from gitcoord.git.store import Operation, move
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import OPEN, Actor, admit_or_none, agent_record, dead, encode_heartbeat, next_heartbeat
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Operation
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 
 class Due(NamedTuple):

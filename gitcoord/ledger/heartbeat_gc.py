@@ -6,12 +6,9 @@ If none were removed, they would make git's own maintenance give up. An object t
 
 from __future__ import annotations
 
+from gitcoord.base.names import Oid
 from gitcoord.git.files import read_file, write_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 KEEP_MS = 10 * 60 * 1000
 

@@ -6,20 +6,17 @@ A kind's module ends with its `KIND`. Where a command makes the event, the modul
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed
+from gitcoord.base.codec import Malformed, Record, Shape
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.sessions import Actor, Heartbeat
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Any, Callable, Iterable, Mapping, TypeVar
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, TypeVar
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.base.errors import Refusal
     from gitcoord.ledger.event import Chain, Decision, Event
-    from gitcoord.ledger.sessions import Actor, Heartbeat
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
     Command = TypeVar("Command")
     Recall = Callable[[State, list[Event], Actor], list["Recalled"]]

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.base.names import LEDGER, TIP, covers, shown
+from gitcoord.base.names import LEDGER, TIP, Oid, covers, shown
 from gitcoord.git.commands.objects import first_parents
+from gitcoord.git.store import Reader
 from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.named_ledger import no_ledger
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Reader
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
+from gitcoord.startup.annotations import Iterator, Sequence
 
 _BATCH = 500
 

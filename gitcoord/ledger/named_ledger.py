@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised
 from gitcoord.base.names import CONFIG
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.errors import GitcoordError
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 
 def setup_command(ctx: Context) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from time import gmtime
 
-from gitcoord.base.codec import record_of, values_of
+from gitcoord.base.codec import Record, record_of, values_of
 from gitcoord.base.errors import refused
 from gitcoord.base.names import encode
+from gitcoord.ledger.state import Changes, State
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
 
 KEEP_DAYS = 7
 _NONCE = {"seq": int, "agent": str, "kind": str, "command": dict}

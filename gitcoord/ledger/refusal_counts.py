@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.base.codec import Malformed, Record, dumps, loads
+from gitcoord.base.errors import Refusal
 from gitcoord.git.files import append_file, read_file, remove_file
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.base.errors import Refusal
     from gitcoord.gates.judge import Verdict
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
 
 _MOST = 32
 

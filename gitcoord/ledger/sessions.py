@@ -6,18 +6,13 @@ A lease that has run out permits an expire event, it does not make one; and no h
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check, dumps, loads, record_of, values_of
+from gitcoord.base.codec import VERSION, Malformed, Record, Shape, check, dumps, loads, record_of, values_of
 from gitcoord.base.errors import Refusal, Refused, raise_if, refused
 from gitcoord.base.names import is_oid, shown
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import World
 
 OPEN, ENDED, KILLED = "open", "ended", "killed"
 SLOT_MS = 30_000

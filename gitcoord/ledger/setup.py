@@ -10,23 +10,18 @@ from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
 from gitcoord.git.commands.remotes import list_remotes
 from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings
-from gitcoord.git.store import Create, SwapFailed
+from gitcoord.git.store import Create, Reader, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.named_ledger import other_ledger, setup_command
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import free_branch, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import event_commit, swap_over_locks, transact
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.git.store import Reader
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.annotations import Iterable
 
 
 def init(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.git.process import run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 
 def signed(ctx: Context, commit: bytes, agent: str) -> bytes:

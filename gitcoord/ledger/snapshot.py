@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, decode_file
+from gitcoord.base.codec import Malformed, Record, decode_file
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref
-from gitcoord.claims.model import parts_around
-from gitcoord.git.tree import Trees
+from gitcoord.claims.model import Item, parts_around
+from gitcoord.git.store import Object, Reader
+from gitcoord.git.tree import Entry, Trees
 from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.sessions import decode_heartbeat
-from gitcoord.ledger.state import State
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.claims.model import Item
-    from gitcoord.git.store import Object, Reader
-    from gitcoord.git.tree import Entry
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Heartbeat
-    from gitcoord.ledger.state import Part
+from gitcoord.ledger.sessions import Heartbeat, decode_heartbeat
+from gitcoord.ledger.state import Part, State
+from gitcoord.startup.annotations import Iterable
 
 _WALK = 10_000
 

@@ -6,14 +6,11 @@ source, so no part is ever taken for empty because nobody read it.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from gitcoord.base.codec import Record
+from gitcoord.startup.annotations import Callable, Iterable
 
-    from gitcoord.base.codec import Record
-
-    # Reads these parts into the state, all of them together. CouldNotJudge where one cannot be read.
-    Source = Callable[["State", list["Part"]], None]
+# Reads these parts into the state, all of them together. CouldNotJudge where one cannot be read.
+Source = Callable[["State", list["Part"]], None]
 
 # What an event does to the tree: file -> new record or None for "gone"; a key that ends in '/' is a whole directory.
 # A file whose name ends in '.md' is text: its record has the one key "text".

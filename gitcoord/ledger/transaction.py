@@ -18,49 +18,42 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
-from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
+from gitcoord.git.store import Create, Delete, Operation, SwapFailed, Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
-from gitcoord.ledger.event import Decision, commit_bytes, effects
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision, Event, commit_bytes, effects
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import count_refusal, forget_refusals, pending_refusals
 from gitcoord.ledger.sessions import Heartbeat, agent_record, encode_heartbeat, is_torn_kill
-from gitcoord.ledger.snapshot import history, read_heartbeat, read_snapshot
+from gitcoord.ledger.snapshot import Snapshot, history, read_heartbeat, read_snapshot
+from gitcoord.ledger.state import Part, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Any, Callable, Protocol, Sequence
 from gitcoord.startup.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+Rule = Callable[[State, Any, World], Decision]
 
-    from gitcoord.git.store import Operation
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import Part, State
-    from gitcoord.ledger.world import World
 
-    Rule = Callable[[State, Any, World], Decision]
+class Authority(Protocol):
+    """The authority that decides; a context around all attempts of one transaction."""
 
-    class Authority(Protocol):
-        """The authority that decides; a context around all attempts of one transaction."""
+    def __enter__(self) -> object: ...
 
-        def __enter__(self) -> object: ...
+    def __exit__(self, *_: object) -> None: ...
 
-        def __exit__(self, *_: object) -> None: ...
+    def decide(self, request: Request) -> Attempt | None:
+        """The request decided on the newest state that is known here; None: it only waited for others."""
 
-        def decide(self, request: Request) -> Attempt | None:
-            """The request decided on the newest state that is known here; None: it only waited for others."""
+    def confirms(self) -> bool:
+        """May an answer that changes nothing be told? False: fetched a newer state, decide again."""
 
-        def confirms(self) -> bool:
-            """May an answer that changes nothing be told? False: fetched a newer state, decide again."""
+    def commit(self, attempt: Attempt) -> Attempt | None:
+        """The attempt of this request that is in the ledger now, by reading back; None: no attempt is, decide again.
 
-        def commit(self, attempt: Attempt) -> Attempt | None:
-            """The attempt of this request that is in the ledger now, by reading back; None: no attempt is, decide again.
-
-            StoreError: nothing happened, and trying again does not help. OutcomeUnknown: it cannot be told.
-            """
+        StoreError: nothing happened, and trying again does not help. OutcomeUnknown: it cannot be told.
+        """
 
 
 ATTEMPTS = 60

@@ -8,15 +8,11 @@ from gitcoord.base.names import LEDGER, Oid, is_oid
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.files import read_file, write_file
 from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.startup.annotations import Iterator
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
 
 _BATCH = 200
 

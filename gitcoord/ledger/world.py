@@ -7,15 +7,12 @@ written by hand. Within one world a question has one answer.
 
 from __future__ import annotations
 
-from gitcoord.base.names import covers
+from gitcoord.base.names import Oid, covers
+from gitcoord.startup.annotations import Any, Callable, Iterable, TypeVar
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, TypeVar
-
-    from gitcoord.base.names import Oid
     from gitcoord.claims.model import Grant
     from gitcoord.ledger.sessions import Heartbeat, Seen
     from gitcoord.policy.model import Attributes, Policy

@@ -17,14 +17,10 @@ from gitcoord.base.names import check_agent, printable
 from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import exists
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.ledger.context import Context
 
 FILE = "accounts"
 # A transport that names an account does so in one of these. Which one is believed is a setting, because a login can set

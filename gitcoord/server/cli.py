@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.base.names import printable
 from gitcoord.gates.hooks.cli import change_lines, git_claim, hook_sources
 from gitcoord.gates.hooks.text import Kit
+from gitcoord.ledger.context import Context
 from gitcoord.server import install as app_server
 from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.world.open import open_repository
-
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.terminal.parser import Values
 
 
 def _open(call: Call, repository: str) -> Context:

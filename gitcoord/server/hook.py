@@ -15,17 +15,16 @@ from gitcoord.git.config import SettingsReader
 from gitcoord.git.files import getcwd, random_hex, read, write_all
 from gitcoord.git.host import getpid
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.process import clean_environ
+from gitcoord.git.process import Environ, clean_environ
 from gitcoord.git.repo import Repo, common_of
+from gitcoord.git.store import RefUpdate
+from gitcoord.ledger.context import Context
 from gitcoord.world.open import _loose, _preload, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
-    from gitcoord.git.process import Environ
-    from gitcoord.git.store import RefUpdate
-    from gitcoord.ledger.context import Context
     from gitcoord.server.accounts import Pusher
     from gitcoord.server.inflight import Inflight
 

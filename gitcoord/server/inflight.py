@@ -29,11 +29,8 @@ from gitcoord.git.files import (
     write_file,
 )
 from gitcoord.git.host import getppid, own_namespace, runs_still, start_time
+from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 LEASE_MS = 10_000  # of a push whose receive-pack cannot be seen from here
 _MANY = 2000

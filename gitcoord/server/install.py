@@ -9,6 +9,7 @@ from gitcoord.gates.hooks.files import look, put
 from gitcoord.gates.hooks.text import KEPT, Kit, is_ours, render
 from gitcoord.git.files import is_directory, is_executable, read_file, remove_directory, remove_file, write_file
 from gitcoord.git.process import run
+from gitcoord.ledger.context import Context
 from gitcoord.server.accounts import FILE, SETTING, VARIABLES, read_accounts, variable
 from gitcoord.server.limits import read_limits
 from gitcoord.server.signatures import SIGNERS, signing_on
@@ -17,7 +18,6 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.gates.hooks.install import HookChange
-    from gitcoord.ledger.context import Context
 
 EVENTS = ("pre-receive", "reference-transaction", "post-receive")
 INSTALLED = "installed"  # the settings that the installer made, so that it takes away no others

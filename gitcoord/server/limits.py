@@ -5,11 +5,8 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.base.names import Oid, printable
 from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
 
 _DEFAULTS = {"maxevents": 1000, "maxhistory": 1_000_000, "maxeventbytes": 8 << 20, "maxcommits": 100_000, "wait": 30}
 _SHOWN = {

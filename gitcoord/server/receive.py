@@ -6,30 +6,27 @@ through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing 
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refused, TimedOut, refused
-from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable, shell_word
+from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, RefName, printable, shell_word
 from gitcoord.git.files import write_file
+from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.server.inflight import EVERYTHING, NOTHING, footprint
+from gitcoord.server.inflight import EVERYTHING, NOTHING, Footprint, Inflight, footprint
 from gitcoord.server.limits import read_limits
 from gitcoord.server.receive_ledger import LedgerPush
 from gitcoord.server.receive_refs import Sessions, judge_claims
+from gitcoord.startup.annotations import Callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.base.names import RefName
     from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
-    from gitcoord.git.store import RefUpdate
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.inflight import Footprint, Inflight
     from gitcoord.server.receive_code import CodePush
 
 REPLACE = "refs/replace/"

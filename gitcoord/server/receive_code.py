@@ -7,28 +7,22 @@ ledger that landed before it could be told (`server/inflight.py`).
 from __future__ import annotations
 
 from gitcoord.base.errors import refused
-from gitcoord.base.names import LEDGER, printable
-from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import GateBase
-from gitcoord.gates.judge import CommitChange
+from gitcoord.base.names import LEDGER, RefName, printable
+from gitcoord.deploy.targets import Target, match, targets
+from gitcoord.gates.gate import GateBase, Verdicts
+from gitcoord.gates.judge import CommitChange, Verdict
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
-from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
-from gitcoord.server.inflight import footprint
+from gitcoord.server.inflight import Footprint, footprint
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.names import RefName
-    from gitcoord.deploy.targets import Target
-    from gitcoord.gates.gate import Verdicts
-    from gitcoord.gates.judge import Verdict
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.inflight import Footprint
     from gitcoord.server.limits import Limits
 
 

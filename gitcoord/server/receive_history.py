@@ -8,19 +8,18 @@ That everybody may be named in it is why it takes a person's account; where sign
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, refused
+from gitcoord.base.names import Oid
 from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.fsck import Replay
 from gitcoord.ledger.log import commits
+from gitcoord.ledger.state import Changes
 from gitcoord.server.signatures import require_signature, signing_on
+from gitcoord.startup.annotations import Callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.state import Changes
     from gitcoord.server.accounts import Pusher
     from gitcoord.server.receive_ledger import Pushed
 

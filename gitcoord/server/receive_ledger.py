@@ -6,36 +6,30 @@ So blobs and trees need not be read: they are the ones that the server would hav
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, encode_file
+from gitcoord.base.codec import Malformed, Record, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError, refused
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
+from gitcoord.git.store import Object, RefUpdate, Store
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
-from gitcoord.ledger.event import Illegal, commit_bytes, effects
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event, Illegal, commit_bytes, effects
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.kinds import kind_of
-from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
-from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.ledger.state import State
-from gitcoord.server.limits import read_limits
+from gitcoord.ledger.sessions import Heartbeat, decode_heartbeat, encode_heartbeat
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.ledger.state import Changes, State
+from gitcoord.server.limits import Limits, read_limits
 from gitcoord.server.retrace import chains, retrace
 from gitcoord.server.signatures import require_signature, signing_on, split_signature
 from gitcoord.server.world import ServerWorld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.git.store import Object, RefUpdate, Store
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
     from gitcoord.ledger.fsck import Replay
-    from gitcoord.ledger.sessions import Heartbeat
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import Changes
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.limits import Limits
 
 _DAY = 86400
 _MOST_COMMITS = 1000

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed
+from gitcoord.base.codec import Malformed, Record
 from gitcoord.base.errors import CouldNotJudge, UsageError, refused
 from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
 from gitcoord.claims.model import Claim
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
+from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.commit import Commit
-from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_heartbeat, encode_heartbeat
-from gitcoord.server.limits import BEAT_BYTES
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import (
+    KILLED,
+    OPEN,
+    SLOT_MS,
+    Agent,
+    Heartbeat,
+    agent_file,
+    decode_heartbeat,
+    encode_heartbeat,
+)
+from gitcoord.server.limits import BEAT_BYTES, Limits
+from gitcoord.startup.annotations import Callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.base.codec import Record
-    from gitcoord.git.store import RefUpdate
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.limits import Limits
 
-    Lookup = Callable[[str], "Record | None"]
+Lookup = Callable[[str], Record | None]
 
 
 # --- claims --------------------------------------------------------------------------------------------------------

@@ -12,24 +12,16 @@ work contains that commit, which files changed since, and what has landed, is an
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, Refused, UsageError
-from gitcoord.base.names import printable
+from gitcoord.base.names import Oid, printable
 from gitcoord.claims.released import Released, is_recorded, lineage_dir, lineage_file
-from gitcoord.ledger.event import Decision, apply
-from gitcoord.ledger.kinds import kind_of
-from gitcoord.ledger.sessions import agent_record
-from gitcoord.ledger.world import World
+from gitcoord.ledger.event import Decision, Event, apply
+from gitcoord.ledger.kinds import Recalled, kind_of
+from gitcoord.ledger.sessions import Actor, Heartbeat, agent_record
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import Files, World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.sessions import Actor, Heartbeat
-    from gitcoord.ledger.state import State
-    from gitcoord.ledger.world import Files
 
 _MOST_HEADS = 8
 

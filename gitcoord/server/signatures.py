@@ -10,10 +10,7 @@ from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.base.names import printable
 from gitcoord.git.files import exists, remove_file, write_file
 from gitcoord.git.process import run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
 
 SIGNERS = "allowed_signers"
 SETTING = "gitcoord.server.signing"

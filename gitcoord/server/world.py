@@ -3,15 +3,12 @@ about the client's own work tree."""
 
 from __future__ import annotations
 
+from gitcoord.base.names import Oid
 from gitcoord.gates.history import file_at
 from gitcoord.ledger.format import format_record
+from gitcoord.ledger.world import Files
 from gitcoord.server.retrace import Retraced
 from gitcoord.world.client import ClientWorld
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.world import Files
 
 
 class ServerWorld(Retraced, ClientWorld):

@@ -5,18 +5,16 @@ Each method loads what it needs: a plain claim asks for the head, one heartbeat 
 
 from __future__ import annotations
 
-from gitcoord.ledger.world import World, memoized
+from gitcoord.base.names import Oid
+from gitcoord.claims.model import Grant
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Heartbeat, Seen
+from gitcoord.ledger.world import Files, Resource, World, memoized
+from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.names import Oid
-    from gitcoord.claims.model import Grant
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Heartbeat, Seen
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.world import Files, Resource
     from gitcoord.policy.model import Attributes, Policy
     from gitcoord.tasks.workers import Workers
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import gitcoord
 from gitcoord.base.errors import GitcoordError, StoreError
-from gitcoord.git.config import SettingsReader
+from gitcoord.git.config import Settings, SettingsReader
 from gitcoord.git.files import umask
+from gitcoord.git.loose_reader import LooseReader
 from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.process import Environ, reset_sigchld
 from gitcoord.git.process import environ as own_environ
-from gitcoord.git.process import reset_sigchld
-from gitcoord.git.repo import discover
+from gitcoord.git.repo import Repo, discover
+from gitcoord.git.store import Store
+from gitcoord.ledger.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.config import Settings
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.loose_reader import LooseReader
-    from gitcoord.git.process import Environ
     from gitcoord.git.redo_log import DurableObjects
-    from gitcoord.git.repo import Repo
-    from gitcoord.git.store import Store
-    from gitcoord.ledger.context import Context
     from gitcoord.ledger.transaction import Authority
 
 

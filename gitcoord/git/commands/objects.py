@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
-from gitcoord.git.process import LITERAL, ORIGINAL, WHOLE, Child, run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.base.names import Oid
-    from gitcoord.git.process import Answer, Env
+from gitcoord.base.names import Oid
+from gitcoord.git.process import LITERAL, ORIGINAL, WHOLE, Answer, Child, Env, run
+from gitcoord.startup.annotations import Iterable
 
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
 # -c: of a merge, the files that differ from every parent.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gitcoord.git.process import GIT, ORIGINAL, finish, run, without_grafts
+from gitcoord.git.process import GIT, ORIGINAL, Answer, Env, finish, run, without_grafts
+from gitcoord.git.repo import Repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.process import Answer, Env
-    from gitcoord.git.repo import Repo
 
 
 def _in(tree: str) -> list[str]:

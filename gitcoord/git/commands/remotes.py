@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from gitcoord.git.long_process import finish_bounded, run_all_bounded, run_bounded
-from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Child, has_terminal, run, without_grafts
+from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Answer, Child, Env, has_terminal, run, without_grafts
+from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.process import Answer, Env
 
 # gitcoord's own transfers run no hooks here: what they carry was judged before.
 _TRANSFER = (

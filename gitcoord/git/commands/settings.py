@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.git.process import GIT, ORIGINAL, run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gitcoord.git.process import Answer, Env
-    from gitcoord.git.repo import Repo
+from gitcoord.git.process import GIT, ORIGINAL, Answer, Env, run
+from gitcoord.git.repo import Repo
+from gitcoord.startup.annotations import Callable
 
 _TRIES = 60
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.git.process import GIT, ORIGINAL, Child, run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitcoord.git.process import Answer, Env
+from gitcoord.git.process import GIT, ORIGINAL, Answer, Child, Env, run
+from gitcoord.startup.annotations import Iterable
 
 _STATUS = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
 _LOCATION = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR")

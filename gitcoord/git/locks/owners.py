@@ -23,12 +23,11 @@ from gitcoord.git.files import (
 )
 from gitcoord.git.host import is_running, own_namespace, runs_still, start_time
 from gitcoord.git.process import Child
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitcoord.git.locks.stale import StaleLocks
 
 PACKED = "packed-refs"

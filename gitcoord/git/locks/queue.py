@@ -15,10 +15,7 @@ from gitcoord.base.errors import StoreError
 from gitcoord.base.names import printable
 from gitcoord.git.files import close, fstat, open_to_change, read_file, utime, write_file
 from gitcoord.git.host import process_state, start_time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gitcoord.startup.annotations import Callable
 
 
 class _Expired(Exception):

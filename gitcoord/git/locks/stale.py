@@ -33,12 +33,11 @@ from gitcoord.git.files import (
 )
 from gitcoord.git.host import getpid, process_state
 from gitcoord.git.locks.running import running_gits
+from gitcoord.startup.annotations import Iterable, Iterator
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from gitcoord.git.locks.owners import Content, LockNotes
 
 _PACKED, _NEW = "packed-refs.lock", "packed-refs.new"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from gitcoord.ledger.event import Chain, Decision
+from gitcoord.base.codec import Record
+from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Recalled
-    from gitcoord.ledger.state import Changes, State
-    from gitcoord.ledger.world import World
 
 FIELDS = {"authority": dict}
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.ledger.event import Event, Illegal
 from gitcoord.ledger.format import FORMAT_MAJOR, FORMAT_MINOR, Format
 from gitcoord.ledger.kinds import Kind
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.state import Changes, State
 
 README = """This branch is the ledger of gitcoord: who claimed which path, who released it with which commit, who works here.
 

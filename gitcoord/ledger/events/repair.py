@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Shape
 from gitcoord.base.names import is_oid
-from gitcoord.ledger.event import Illegal
+from gitcoord.ledger.event import Event, Illegal
 from gitcoord.ledger.kinds import Kind
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.codec import Shape
-    from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.state import Changes, State
 
 FIELDS: dict[str, Shape] = {"skipped": [str], "reason": str}
 

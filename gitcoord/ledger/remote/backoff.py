@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from gitcoord.base.names import LEDGER, SESSIONS
 from gitcoord.git.files import list_files, read_file, write_file
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch_once
 from gitcoord.ledger.remote.git_remote import LANDED, RACED
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
 
 _LONGEST_WAIT_MS = 20_000
 _MOST_OTHERS = 8

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import StoreError
+from gitcoord.base.names import Oid, RefName
 from gitcoord.git.files import list_files, read_file, remove_file, rename, write_file
-from gitcoord.git.store import RefUpdate, Verify
+from gitcoord.git.store import Operation, RefUpdate, Verify
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.git_remote import RemoteResult
 from gitcoord.ledger.remote.mirror_store import as_update
+from gitcoord.startup.annotations import Sequence
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gitcoord.base.names import Oid, RefName
-    from gitcoord.git.store import Operation
-    from gitcoord.ledger.context import Context
 
 QUEUED, PUSHING = "open", "flying"  # names of files
 _LIMIT = 1 << 24

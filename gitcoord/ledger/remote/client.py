@@ -20,7 +20,7 @@ from gitcoord.git.commands.settings import match_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.long_process import end_process_tree
 from gitcoord.git.process import OURS, Child, has_terminal
-from gitcoord.git.store import RefUpdate
+from gitcoord.git.store import Object, Reader, RefUpdate
 from gitcoord.git.tree import parse_tree
 from gitcoord.ledger.remote.git_remote import (
     FAILED,
@@ -32,16 +32,13 @@ from gitcoord.ledger.remote.git_remote import (
     RemoteResult,
     classify,
 )
+from gitcoord.startup.annotations import Any, Callable, Iterator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
     from dulwich.client import GitClient
     from dulwich.pack import UnpackedObject
 
-    from gitcoord.git.store import Object, Reader
 
 _SCHEMES = ("ssh", "git", "http", "https")
 # Settings and variables about the way to a remote that only git heeds.

@@ -10,13 +10,13 @@ from gitcoord.base.errors import (
     StoreError,
     Unreachable,
 )
-from gitcoord.base.names import LEDGER, SESSIONS, TIP
+from gitcoord.base.names import LEDGER, SESSIONS, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.store import SwapFailed, Update, Verify
 from gitcoord.ledger.commit import Commit
-from gitcoord.ledger.context import QUEUE_SECONDS
+from gitcoord.ledger.context import QUEUE_SECONDS, Context
 from gitcoord.ledger.remote.git_remote import (
     BEHIND,
     LANDED,
@@ -28,12 +28,6 @@ from gitcoord.ledger.remote.git_remote import (
     locked_refs,
 )
 from gitcoord.ledger.remote.mirror_store import MirrorStore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
-
 
 STUBBORN = 4
 _SLOW_FAILURE_MS = 2000  # after a failure that took so long, reading commands do not ask again for _REST_MS

@@ -9,14 +9,13 @@ from __future__ import annotations
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.git.commands.remotes import fetch_own, look_at_own_ref, push_own
 from gitcoord.git.deadline import Deadline, fixed
+from gitcoord.git.store import RefUpdate
+from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.store import RefUpdate
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 

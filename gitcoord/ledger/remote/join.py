@@ -6,20 +6,31 @@ Nothing is written to this clone's settings before the remote has accepted: a fa
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
-from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, printable, quote
+from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, Oid, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import delete_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
 from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import Settings, parse_settings
+from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.format import format_record
+from gitcoord.ledger.format import Format, format_record
 from gitcoord.ledger.remote.fetch import fetch, store_of
-from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, LANDED, RACED, REJECTED, GitRemote
+from gitcoord.ledger.remote.git_remote import (
+    BRANCH_SESSIONS,
+    FAILED,
+    JOINING,
+    LANDED,
+    RACED,
+    REJECTED,
+    GitRemote,
+    RemoteResult,
+)
 from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
 from gitcoord.ledger.remote.server_behind import check_gone
 from gitcoord.ledger.remote.transaction import RemoteAuthority
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, require_unnamed, root_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import prepare, transact
@@ -27,12 +38,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
     from gitcoord.git.deadline import Deadline
-    from gitcoord.git.plumbing_store import PlumbingStore
-    from gitcoord.ledger.format import Format
-    from gitcoord.ledger.remote.git_remote import RemoteResult
-    from gitcoord.ledger.sessions import Actor
 
 
 class HostCapabilities(NamedTuple):

@@ -8,13 +8,10 @@ from __future__ import annotations
 from gitcoord.base.errors import Refused, Unreachable, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
 from gitcoord.git.commands.remotes import list_remotes, look_at_remotes
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import find_other_ledger
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
 
 _LOOK_SECONDS = 2.0
 

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
 from gitcoord.git.commands.settings import get_setting
+from gitcoord.git.config import Settings
 from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import exists
-from gitcoord.git.store import Create, Delete, RefUpdate, SwapFailed, Update, Verify, move
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.repo import Repo
+from gitcoord.git.store import Create, Delete, Object, Operation, RefUpdate, SwapFailed, Update, Verify, move
 from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
+from gitcoord.startup.annotations import Any, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from gitcoord.git.config import Settings
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.plumbing_store import PlumbingStore
-    from gitcoord.git.repo import Repo
-    from gitcoord.git.store import Object, Operation
 
 
 class MirrorStore:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, Unreachable
-from gitcoord.base.names import LEDGER
+from gitcoord.base.names import LEDGER, Oid
 from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.backoff import note_push
 from gitcoord.ledger.remote.batch import (
     PUSHING,
@@ -34,13 +35,7 @@ from gitcoord.ledger.remote.git_remote import (
     UNREACHABLE,
     RemoteResult,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Iterator
 
 SPLIT = "split"  # the remote rejected a batch of several requests
 STUCK = "stuck"  # not pushed: another process holds a lock and does not go on

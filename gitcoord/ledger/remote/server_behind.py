@@ -7,17 +7,12 @@ the server's ledger as it is. While it lacks the tip, this clone writes nothing,
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, ServerBehind
-from gitcoord.base.names import LEDGER, TIP, printable
+from gitcoord.base.names import LEDGER, TIP, Oid, printable
 from gitcoord.git.commands.objects import first_parents, is_ancestor, merge_base
-from gitcoord.git.store import Delete, SwapFailed, Update, Verify
+from gitcoord.git.store import Delete, Object, Reader, SwapFailed, Update, Verify
 from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Object, Reader
-    from gitcoord.ledger.context import Context
 
 WORDS = ServerBehind.words
 HINTS = (

@@ -11,9 +11,10 @@ Each push expects the refs that were fetched just before: of two concurrent repa
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, CouldNotJudge, StoreError, UsageError
-from gitcoord.base.names import LEDGER, LOST, TIP
+from gitcoord.base.names import LEDGER, LOST, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.store import RefUpdate, SwapFailed, move
+from gitcoord.git.store import Reader, RefUpdate, SwapFailed, move
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import replay
@@ -23,19 +24,15 @@ from gitcoord.ledger.remote.push import push_options
 from gitcoord.ledger.remote.server_behind import Comparison, compare, event_lines, foreign_error
 from gitcoord.ledger.remote.transaction import push_error
 from gitcoord.ledger.repair.lost_events import events_among, newest_claim, newest_event
-from gitcoord.ledger.repair.projection import projection_rows
+from gitcoord.ledger.repair.projection import Row, projection_rows
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import note_root, root_of
 from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.transaction import prepare, require_known_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Reader
     from gitcoord.ledger.commit import Commit
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.repair.projection import Row
-    from gitcoord.ledger.sessions import Actor
 
 
 def repair_server(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
-from gitcoord.base.names import CLAIMS
+from gitcoord.base.names import CLAIMS, Oid
 from gitcoord.git.commands.objects import is_ancestor, list_objects
 from gitcoord.ledger.commit import Commit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
+from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Iterator
 
 _BATCH = 500
 

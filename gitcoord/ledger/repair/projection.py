@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
-from gitcoord.base.names import CLAIMS, SESSIONS, session_ref
-from gitcoord.ledger.fsck import agents_of, heartbeat_of
-from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Heartbeat, encode_heartbeat
+from gitcoord.base.names import CLAIMS, SESSIONS, Oid, session_ref
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.fsck import Replay, agents_of, heartbeat_of
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, Heartbeat, encode_heartbeat
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.base.names import Oid
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.fsck import Replay
-    from gitcoord.ledger.sessions import Agent
-
-    Row = tuple[str, "Oid | None", "Oid | None"]
+Row = tuple[str, "Oid | None", "Oid | None"]
 
 
 def projection_rows(ctx: Context, outcome: Replay) -> list[Row]:

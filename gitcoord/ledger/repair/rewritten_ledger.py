@@ -6,31 +6,25 @@ rewritten ledger has them all, it is taken as it is; what it lacks comes from th
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge, StoreError
-from gitcoord.base.names import LEDGER, TIP
+from gitcoord.base.names import LEDGER, TIP, Oid
 from gitcoord.git.commands.objects import first_parents, is_ancestor
 from gitcoord.git.commands.refs import reflog
+from gitcoord.git.store import Reader
 from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.fsck import replay
-from gitcoord.ledger.remote.server_behind import compare, event_lines, subject
+from gitcoord.ledger.remote.server_behind import Comparison, compare, event_lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import note_root
 from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.transaction import prepare
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from gitcoord.base.codec import Record
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Reader
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.remote.server_behind import Comparison
-    from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.annotations import Any
 
 _KEPT_BY_GIT = ("refs/original/refs/gitcoord/tip", f"refs/original/{LEDGER}")
 

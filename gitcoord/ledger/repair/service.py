@@ -12,26 +12,21 @@ from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.store import SwapFailed, Verify, move
+from gitcoord.git.store import Reader, Store, SwapFailed, Verify, move
 from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
-from gitcoord.ledger.fsck import blobs_of, examine, replay, tree_differences
+from gitcoord.ledger.fsck import Replay, blobs_of, examine, replay, tree_differences
 from gitcoord.ledger.remote.fetch import PushLock
 from gitcoord.ledger.remote.server_repair import push_rows, repair_server
 from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import projection_rows
 from gitcoord.ledger.repair.rewritten_ledger import is_rewritten, restore_original
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import event_commit, swap_over_locks
 
 _LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.store import Reader, Store
-    from gitcoord.ledger.context import Context
-    from gitcoord.ledger.fsck import Replay
-    from gitcoord.ledger.sessions import Actor
 
 
 def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str, object]:
