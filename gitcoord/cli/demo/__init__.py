@@ -8,14 +8,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gitcoord.cli.demo import gates as demo_gates
-from gitcoord.cli.demo import guard as demo_guard
-from gitcoord.cli.demo import handover as demo_handover
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
@@ -26,142 +21,66 @@ class Stage:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.repo = home / "project"
-        self.winner = ""
-        self.core = ""  # the commit that was released and has not landed
-        kept = ("PATH", "LANG", "TERM")
-        self.env = {name: os.environ[name] for name in kept if name in os.environ}
+        self.names: dict[str, str] = {}  # names that a scene finds out, for the command lines of later ones
+        self.env = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
         self.env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
         subprocess.run(["git", "init", "-q", "-b", "main", str(self.repo)], check=True, env=self.env)
-        for key, value in (("user.name", "Demo"), ("user.email", "demo@example.com")):
-            self.git("config", key, value)
-        (self.repo / "src").mkdir()
+        self.git("config user.name Demo")
+        self.git("config user.email demo@example.com")
         for name in ("app.py", "db.py", "api.py"):
-            (self.repo / "src" / name).write_text(f"# {name}\n")
-        self.git("add", ".")
-        self.git("commit", "-q", "-m", "a small project")
+            self.write(f"src/{name}", f"# {name}\n")
+        self.git("add .")
+        self.git("commit -q -m 'a small project'")
 
-    def git(self, *words: str) -> None:
-        subprocess.run(["git", *words], check=True, cwd=self.repo, env=self.env)
+    def write(self, name: str, text: str) -> None:
+        (self.repo / name).parent.mkdir(exist_ok=True)
+        (self.repo / name).write_text(text)
 
-    def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "gitcoord.cli", *words]
+    def git(self, line: str) -> str:
+        """Run a command of git's own that is not shown; gives its output."""
+        argv = ["git", *shlex.split(line)]
+        return subprocess.run(argv, check=True, cwd=self.repo, env=self.env, stdout=subprocess.PIPE, text=True).stdout
 
-    def start(self, agent: str, *words: str) -> subprocess.Popen[str]:
-        return self._start(agent, self.argv(*words))
-
-    def _start(self, agent: str, argv: list[str]) -> subprocess.Popen[str]:
-        env: Mapping[str, str] = {**self.env, "GITCOORD_AGENT": agent} if agent else self.env
-        pipe = subprocess.PIPE
+    def start(self, agent: str, line: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+        """Start `git <line>` as this agent; gitcoord's own commands with this interpreter."""
+        words = shlex.split(line)
+        ours = [sys.executable, "-m", "gitcoord.cli"] if words[0] in ("claim", "coord", "handoff") else ["git"]
+        env = {**self.env, "GITCOORD_AGENT": agent} if agent else self.env
         return subprocess.Popen(
-            argv,
-            cwd=self.repo,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+            [*ours, *words], cwd=self.repo, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )  # fmt: skip
 
-    def show(self, agent: str, *words: str) -> int:
-        """Print the command as that agent would type it, and what it answers."""
-        return self._show(agent, words, self.argv(*words))
-
-    def output(self, agent: str, *words: str) -> Any:
-        """Run a command with --json and return its answer, without showing it."""
-        out, _ = self._start(agent, self.argv(*words)).communicate()
-        return json.loads(out.split("\n", 1)[0])
-
-    def plain(self, agent: str, *words: str) -> int:
-        """The same with a command of git's own."""
-        return self._show(agent, words, ["git", *words])
-
-    def _show(self, agent: str, words: tuple[str, ...], argv: list[str]) -> int:
-        print(f"  {agent + '$' if agent else '$'} git {shlex.join(words)}")
-        process = self._start(agent, argv)
-        out, _ = process.communicate()
-        for line in out.splitlines():
-            print(f"      {line}")
+    def show(self, agent: str, line: str) -> int:
+        """Print the command as that agent would type it, and what it answers; gives its exit code."""
+        line = line.format(**self.names)
+        print(f"  {agent}$ git {line}")
+        process = self.start(agent, line)
+        self.print_answer(process.communicate()[0])
         if process.returncode:
             print(f"      (exit {process.returncode})")
         return process.returncode
 
+    def print_answer(self, text: str, prefix: str = "") -> None:
+        for line in text.splitlines():
+            print(f"      {prefix}{line}")
+
+    def answer(self, agent: str, line: str) -> Any:
+        """The JSON answer of a command that is not shown."""
+        return json.loads(self.start(agent, f"{line} --json").communicate()[0].split("\n", 1)[0])
+
 
 def demo(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.cli.demo.scenes import SCENES
+
+    failures = []
     with tempfile.TemporaryDirectory(prefix="gitcoord-demo-") as directory:
         stage = Stage(Path(directory))
-        failures = [scene.__doc__ for scene in SCENES if not _play(scene, stage)]
+        for title, steps in SCENES.items():
+            print(f"\n--- {title}", flush=True)
+            if not all([step(stage) for step in steps]):  # a scene is played to its end
+                failures.append(title)
     print()
-    for failure in failures:
-        print(f"this scene did not go as it should: {failure}")
+    for title in failures:
+        print(f"this scene did not go as it should: {title}")
     print("demo failed" if failures else "that was gitcoord. In your own repository: git coord setup")
     return 1 if failures else 0
-
-
-def _play(scene: Callable[[Stage], bool], stage: Stage) -> bool:
-    print(f"\n--- {scene.__doc__}")
-    sys.stdout.flush()
-    return scene(stage)
-
-
-def scene_setup(stage: Stage) -> bool:
-    """Set up once"""
-    return stage.show("", "coord", "init") == 0
-
-
-def scene_race(stage: Stage) -> bool:
-    """Two agents ask for the same file at the same moment: exactly one gets it"""
-    print("  alice$ git claim src/app.py     bob$ git claim src/app.py")
-    racers = {name: stage.start(name, "claim", "src/app.py", "-m", f"{name}'s idea") for name in ("alice", "bob")}
-    outs = {name: process.communicate()[0] for name, process in racers.items()}
-    for name, out in outs.items():
-        for line in out.splitlines():
-            print(f"      {name}: {line}")
-    stage.winner = next((n for n, p in racers.items() if p.returncode == 0), "")
-    return sorted(process.returncode for process in racers.values()) == [0, 1]
-
-
-def scene_all_or_nothing(stage: Stage) -> bool:
-    """Several files are granted together or not at all"""
-    refused = stage.show("carol", "claim", "src/db.py", "src/app.py")
-    listed = stage.show("carol", "claim", "list", "--mine")
-    granted = stage.show("carol", "claim", "src/db.py", "src/api.py")
-    return (refused, listed, granted) == (1, 0, 0)
-
-
-def scene_kill(stage: Stage) -> bool:
-    """A killed agent is fenced: its claims are free, and nothing of it gets through"""
-    winner = stage.winner
-    killed = stage.show("carol", "coord", "kill", winner, "--reason", "runs wild")
-    fenced = stage.show(winner, "claim", "src/api.py")
-    return (killed, fenced) == (0, 1)
-
-
-def scene_expiry(stage: Stage) -> bool:
-    """A claim without heartbeats expires: dave takes one for a second and does nothing more, erin simply asks"""
-    stage.show("dave", "claim", "src/app.py", "--ttl", "1s", "-m", "short work")
-    time.sleep(2.5)
-    taken = stage.show("erin", "claim", "src/app.py")
-    told = stage.show("dave", "claim", "release", "src/app.py")
-    return (taken, told) == (0, 1)
-
-
-def scene_work(stage: Stage) -> bool:
-    """erin commits and releases; the ledger remembers which commit carries the work"""
-    (stage.repo / "src" / "app.py").write_text("# app.py\nprint('hello')\n")
-    stage.git("commit", "-qam", "greet")
-    return stage.show("erin", "claim", "release", "src/app.py") == 0
-
-
-def scene_ledger(stage: Stage) -> bool:
-    """Everything is on record, in git"""
-    shown = stage.show("", "coord", "log")
-    print("  $ git for-each-ref refs/claims")
-    sys.stdout.flush()
-    stage.git("for-each-ref", "--format=      %(refname) -> %(objectname:short)", "refs/claims")
-    return shown == 0 and stage.show("", "coord", "fsck") == 0
-
-
-SCENES = (
-    scene_setup, scene_race, scene_all_or_nothing, scene_kill, scene_expiry, scene_work, *demo_gates.SCENES,
-    *demo_handover.SCENES, *demo_guard.SCENES, scene_ledger,
-)  # fmt: skip

@@ -1,0 +1,13 @@
+"""`git coord demo`: every scene goes as it should."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support import COORD
+
+
+def test_the_demo_plays_to_its_end(tmp_path: Path) -> None:
+    done = subprocess.run([*COORD, "demo"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "did not go" not in done.stdout, done.stdout
