@@ -177,47 +177,6 @@ def test_the_starter_policy_does_not_write_through_links(plain: World) -> None:
     assert not target.exists()
 
 
-def test_a_branch_in_the_way_is_named(plain: World) -> None:
-    plain.git("branch", "gitcoord/old")
-    before = plain.refs()
-    done = plain.coord("init")
-    assert done.code == 2 and "'gitcoord/old' is in the way" in done.err
-    assert plain.refs() == before
-
-
-def test_a_ledger_that_a_remote_has_already(plain: World) -> None:
-    plain.init()
-    plain.git("update-ref", "refs/remotes/origin/gitcoord", plain.head)
-    for ref in ("refs/heads/gitcoord", "refs/gitcoord/tip"):
-        plain.git("update-ref", "-d", ref)
-    plain.git("config", "--remove-section", "gitcoord")
-    done = plain.coord("init")
-    assert done.code == 1 and "'origin' already has a ledger" in done.err
-    assert "git coord init --adopt" in done.err
-    assert plain.coord("init", "--adopt").code == 0
-
-
-def test_a_ledger_that_went_missing_is_not_made_anew(world: World) -> None:
-    world.git("update-ref", "-d", "refs/heads/gitcoord")
-    before = world.refs()
-    done = world.coord("init")
-    assert done.code == 4 and "fsck --repair" in done.err
-    assert world.refs() == before
-
-
-def test_a_copy_is_told_to_adopt(world: World, tmp_path: Path) -> None:
-    world.take("src")
-    copy = World.__new__(World)
-    copy.top, copy.coloured = tmp_path / "copy", False
-    subprocess.run(["cp", "-a", str(world.top), str(copy.top)], check=True)
-    done = copy.claim("docs")
-    assert done.code == 4 and "git coord init --adopt" in done.err
-    assert copy.coord("init").code == 4
-    assert copy.coord("init", "--adopt").out == "this copy is an authority of its own now\n"
-    assert copy.claim("docs").code == 0
-    assert copy.coord("fsck").code == 0
-
-
 # --- sessions ------------------------------------------------------------------------------------------------------
 
 
@@ -249,11 +208,6 @@ def test_stop_does_not_strand_uncommitted_work(world: World) -> None:
     assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs\nkept src\n"
     assert world.claim("src", agent="bob").code == 1
     assert "src" in world.coord("start").out, "the next session goes on with it"
-
-
-def test_stop_names_a_resource_as_one(world: World) -> None:
-    world.take("@gpu")
-    assert world.coord("stop").out == "session of alice ended\nreleased @gpu\n"
 
 
 def test_start_tells_what_was_lost(world: World) -> None:
@@ -332,19 +286,6 @@ def test_kill_of_nobody(world: World) -> None:
         assert done == Done(1, "", "error: no agent 'nobody' is known here\nhint: who is: git coord agents\n")
         assert world.coord(verb, "No Name").code == 2
         assert world.coord(verb).code == 2
-
-
-def test_the_killed_have_no_say_over_others(world: World) -> None:
-    """Else two killed agents would revive each other."""
-    for agent in ("alice", "bob", "carol"):
-        world.claim(agent, agent=agent)
-    world.person("kill", "alice")
-    world.person("kill", "bob")
-    before = world.refs()
-    commands = (("kill", "carol"), ("revive", "bob"), ("sweep",), ("halt",), ("unhalt",))
-    let_through = [words for words in commands if world.coord(*words, agent="alice").code != 1]
-    assert not let_through
-    assert world.refs() == before
 
 
 def test_halt(world: World) -> None:
@@ -477,18 +418,6 @@ def test_fsck(world: World) -> None:
     assert world.refs() == before, "looking changes nothing"
     assert world.coord("fsck", "--repair", agent="") == Done(0, "repaired: set 2 ref(s) again\nclean: 3 events\n", "")
     assert world.claims() == ["path/src/@alice"]
-
-
-def test_fsck_goes_on_over_a_commit_by_hand(world: World) -> None:
-    world.take("src")
-    tree = world.git("rev-parse", "gitcoord^{tree}")
-    commit = world.git("commit-tree", tree, "-p", "gitcoord", "-m", "by hand\x1b[31m")
-    world.git("update-ref", "refs/heads/gitcoord", commit)
-    assert f"difference: commit {commit[:12]} is no legal event" in world.coord("fsck").out
-    done = world.coord("fsck", "--repair")
-    assert done.code == 0 and "appended repair event 4 over 1 commit(s)" in done.out
-    assert world.coord("fsck").out == "clean: 4 events\n"
-    assert world.claim("docs").code == 0
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------

@@ -148,13 +148,6 @@ def test_a_stale_deploy_runs_nothing(shared: Shared) -> None:
     assert world.coord("deploy", "production", "--", "touch", str(mark)).code == 0 and mark.exists()
 
 
-def test_a_stale_deploy_that_would_conflict(shared: Shared) -> None:
-    shared.bob_pushes({"src/a.py": "theirs\n"})
-    shared.world.commit({"src/a.py": "ours\n"})
-    done = shared.world.coord("deploy", "production", "--", "true")
-    assert done.code == 1 and "a merge would conflict in src/a.py" in done.err
-
-
 def test_what_was_deployed_last_must_be_contained(shared: Shared) -> None:
     """A hotfix went out from a branch that has not landed; the next deploy of main would take it back."""
     world = shared.world
@@ -387,11 +380,6 @@ def test_the_killed_deploy_no_more(shared: Shared) -> None:
         done = end(process)
     assert done.code == 128 + signal.SIGTERM and "not on record" in done.err
     assert shared.world.claims() == [] and deploys(shared)["production"]["last"] is None
-
-
-def test_halted(shared: Shared) -> None:
-    shared.world.person("halt")
-    assert shared.world.coord("deploy", "production", "--json", "--", "true").json["error"] == "halted"
 
 
 def test_what_runs_is_recorded_while_halted(shared: Shared) -> None:

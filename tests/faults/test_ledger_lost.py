@@ -293,13 +293,6 @@ def _everything(world: World) -> dict[str, bytes]:
     return {str(p.relative_to(world.git_dir)): p.read_bytes() for p in files}
 
 
-def test_init_again_changes_nothing(long: World) -> None:
-    before = _everything(long)
-    done = long.coord("init", "--json")
-    assert done.code == 0 and done.json["created"] is False, done
-    assert _everything(long) == before
-
-
 def test_init_with_a_branch_in_the_way(plain: World) -> None:
     plain.git("branch", "gitcoord/x")
     before = _everything(plain)

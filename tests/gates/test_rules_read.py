@@ -54,37 +54,6 @@ def test_new_rules_need_it_again_also_where_they_were_only_fetched(project: Proj
     assert project.push("work:main", agent="alice").code == 0
 
 
-def test_the_range_gate_of_ci(project: Project) -> None:
-    project.branch("work")
-    project.commit({"free/x": "new\n"})
-    done = project.coord("gate", "main..work", "--agent", "alice")
-    assert done.code == 1 and "[rules]" in done.err
-    project.coord("rules", "ack", agent="alice")
-    assert project.coord("gate", "main..work", "--agent", "alice").code == 0
-    assert project.coord("gate", "main..work").code == 0, (
-        "nobody in particular, and nobody is named: perhaps a person's"
-    )
-    project.commit({"free/x": "newer\n"}, agent="bob")
-    done = project.coord("gate", "main..work")
-    assert done.code == 1 and "'bob' has not read the rules" in done.err, "who made them is all that is known"
-    project.coord("rules", "ack", agent="bob")
-    assert project.coord("gate", "main..work").code == 0
-
-
-def test_people_and_stages(project: Project) -> None:
-    project.branch("work")
-    project.commit({"free/x": "new\n"})
-    assert project.person_git("push", "-q", "origin", "work").code == 0, "a person made them"
-    project.branch("policy", "main")
-    project.commit({".gitcoord/config": CONFIG + "[rollout]\n\trules = warn\n"})
-    project.unhooked("push", "-q", "origin", "policy:main")
-    project.unhooked("branch", "-f", "main", "policy")
-    project.branch("more")
-    project.commit({"free/x": "newer\n"})
-    done = project.push("more", agent="alice")
-    assert done.code == 0 and "[rules]" in done.err
-
-
 def test_explained(project: Project) -> None:
     done = project.coord("policy", "explain", "free/x", agent="alice")
     assert "rules.ack=true  (.gitcoord/config, enforce)" in done.out

@@ -63,27 +63,6 @@ def test_work_under_a_claim_and_released_work_land(site: Site) -> None:
     unchanged(site, push(site, "main", account="ada"), before, "[unclaimed]")
 
 
-def test_released_work_may_not_be_rolled_back(site: Site) -> None:
-    """bob's branch began before alice's work was released, and would undo it."""
-    site.world.git("checkout", "-q", "-b", "alices")
-    site.claim("shared/a", agent="alice")
-    assert site.sync("alice").code == 0
-    site.commit({"shared/a": "alice\n"}, "alice")
-    assert push(site, "alices").code == 0
-    site.claim("release", "shared/a", agent="alice")
-    assert site.sync("alice").code == 0
-    site.world.git("checkout", "-q", "main")
-    site.claim("shared/a", agent="bob")
-    assert site.sync("ci").code == 0
-    site.commit({"shared/a": "bob\n"}, "bob")
-    before = site.refs()
-    unchanged(site, push(site, "main", account="ci", agent="bob"), before, "[lineage]")
-    site.world.git("reset", "-q", "--hard", "HEAD~1")
-    site.world.git("merge", "-q", "alices")
-    site.commit({"shared/a": "both\n"}, "bob")
-    assert push(site, "main", account="ci", agent="bob").code == 0
-
-
 def test_a_release_that_the_server_can_check(site: Site) -> None:
     """The files that a release names are those that git says changed; a base that was never pushed is no obstacle."""
     site.world.git("checkout", "-q", "-b", "work")
@@ -137,19 +116,6 @@ def test_a_release_that_names_a_base_which_was_never_pushed(site: Site) -> None:
     site.world.git("merge", "-q", "work")
     site.commit({"shared/a": "both\n"}, "bob")
     assert push(site, "main", account="ci", agent="bob").code == 0
-
-
-@pytest.mark.parametrize("mode", ["read", "intent"])
-def test_a_path_that_another_relies_on_is_held(site: Site, mode: str) -> None:
-    """Whatever is marked, and in whichever mode."""
-    site.claim("free/x", "--mode", mode, agent="bob")
-    assert site.sync("ci").code == 0
-    before = site.refs()
-    site.commit({"free/x": "2\n"}, "alice")
-    unchanged(site, push(site, "main"), before, "[held]", f"bob holds it ({mode})")
-    site.claim("release", "free/x", agent="bob")
-    assert site.sync("ci").code == 0
-    assert push(site, "main").code == 0
 
 
 def test_halted_and_killed(site: Site) -> None:
@@ -212,17 +178,6 @@ def test_a_stale_deploy(site: Site) -> None:
     before = site.refs()
     unchanged(site, push(site, f"{old}:refs/heads/production"), before, "[stale-deploy]")
     assert push(site, "main:production").code == 0
-
-
-def test_which_agent_pushes(site: Site) -> None:
-    """An account of several agents: named by option or by all commits alike."""
-    site.commit({"free/x": "2\n"}, "bob")
-    assert push(site, "main:refs/heads/one", account="ci").code == 0
-    site.commit({"free/x": "3\n"}, "bob")
-    site.commit({"free/x": "4\n"}, "alice")
-    before = site.refs()
-    unchanged(site, push(site, "main:refs/heads/two", account="ci"), before, "which one pushes?")
-    assert push(site, "main:refs/heads/two", account="ci", agent="bob").code == 0
 
 
 @pytest.mark.parametrize("branch", ["main", "gitcoord-ui"])

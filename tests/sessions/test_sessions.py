@@ -423,7 +423,7 @@ def test_a_kill_is_for_good(world: World) -> None:
     )
     for kind, command in (
         ("claim", Take(ALICE, paths("a"))), ("start", Start(ALICE)), ("release", Release(ALICE)), ("stop", Stop(ALICE)),
-        ("unhalt", Unhalt(ALICE)),
+        ("unhalt", Unhalt(ALICE)), ("halt", Halt(ALICE)), ("kill", Kill(ALICE, "child")), ("expire", Sweep(ALICE)),
     ):  # fmt: skip
         assert world.refused(kind, command).code == "killed"
     assert world.must("kill", Kill(ADA, "alice")).events == []
