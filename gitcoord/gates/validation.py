@@ -7,7 +7,7 @@ the validators of changes and deploys.
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, dumps, loads
-from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refusal, Refused, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.files import read_file
 from gitcoord.git.keyed_files import update
@@ -197,7 +197,7 @@ def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
         if validator.name == "handoff":
             from gitcoord.validators.handoff import judge
 
-            return judge(validator, *_left(ctx, actor))
+            return judge(validator, *_unfinished(ctx, actor.agent))
         if validator.name in SHIPPED or STOP not in validator.moments:
             return ()
         from gitcoord.gates.validation_commands import ask_command
@@ -213,25 +213,14 @@ def before_stop(ctx: Context, actor: Actor) -> list[str]:
     return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
 
 
-def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
+def _unfinished(ctx: Context, agent: str) -> tuple[list[str], list[str], list[str]]:
     """The agent's paths, paths with uncommitted work and tasks that are in no handoff."""
-    from gitcoord.claims.events.release import dirty_paths
-    from gitcoord.claims.model import all_claims
-    from gitcoord.handoff.model import handed_over
+    from gitcoord.handoff.model import unfinished
     from gitcoord.ledger.snapshot import read_snapshot
-    from gitcoord.tasks.model import ACTIVE, tasks_of
 
-    try:
-        snapshot = read_snapshot(ctx)
-    except NotInitialised:
-        return [], [], []
-    state = snapshot.state
-    claims = all_claims(state, actor.agent)
-    waiting = handed_over(state, actor.agent) if claims else set()
-    held = [c.path for c in claims if c.space == "path" and ("path", c.path) not in waiting]
-    dirty = dirty_paths(ctx.world(snapshot), held, actor.agent) if held else []
-    tasks = [t.id for t in tasks_of(state, actor.agent) if t.state == ACTIVE and not t.handoff]
-    return held, dirty, tasks
+    snapshot = read_snapshot(ctx)
+    claims, dirty, tasks = unfinished(snapshot.state, ctx.world(snapshot), agent)
+    return [claim.path for claim in claims], dirty, [task.id for task in tasks]
 
 
 # --- results --------------------------------------------------------------------------------------------------------

@@ -6,8 +6,7 @@ from gitcoord.base.errors import NotInitialised, UsageError
 from gitcoord.base.names import check_path, covers, printable
 from gitcoord.git.files import is_directory, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
-from gitcoord.guard.conversations import actor_of
-from gitcoord.guard.effects import FileEffects, absolute, checked, effects_of, home_of, tops_of
+from gitcoord.guard.effects import FileEffects, absolute, actor_of, checked, effects_of, home_of, tops_of
 from gitcoord.guard.findings import Finding, is_setting, read_decision, settings_below, strictest
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, note_read

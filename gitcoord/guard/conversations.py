@@ -1,27 +1,29 @@
-"""Starts and ends of an agent tool's conversations and subagents."""
+"""Starts and ends of an agent tool's conversations, turns and subagents.
+
+A tool may hold an agent back and let it go on. That is used once for each piece of work that would be left unfinished, never again
+for the same one, so an agent that will not or cannot deal with it still comes to its end.
+"""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable
+from gitcoord.claims.model import Item
+from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.git.process import Environ
+from gitcoord.guard.effects import actor_of
+from gitcoord.guard.findings import AUTO
+from gitcoord.handoff.model import unfinished
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.identity import below, forget_tool, note_tool, of_event
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.sessions.identity import forget_tool, note_tool, of_event
+from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import DENY, START, STOP, SUBAGENT_STOP, Answer, ToolEvent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.guard.turn_end import Left
-
 _SHOWN = 8
+_KEPT = 500  # pieces of work that were asked about
 _NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose it is
-
-
-def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
-    """The acting agent; a subagent's name begins with its parent's."""
-    actor = of_event(ctx, env, event.tool, event.conversation)
-    return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 
 
 def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
@@ -50,18 +52,17 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
 
 def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """A turn releases committed work and is asked once about the rest; a conversation's end closes the session."""
-    from gitcoord.guard.turn_end import give_back, is_new
     from gitcoord.sessions.service import stop
 
     actor = actor_of(ctx, env, event)
     if event.phase == SUBAGENT_STOP and actor == of_event(ctx, env, event.tool, event.conversation):
         return Answer()  # it had no name of its own, and its parent goes on
     if not event.final:
-        left = give_back(ctx, actor)
+        left = _release_clean(ctx, actor)
         words = _validator_findings(ctx, actor, event.conversation) or _unfinished_work(left)
         keys = (*left.keys, *(text for text, _ in words))
         # Both count: where the tool does not tell that it sent the agent back already, the notes do.
-        if words and is_new(ctx, actor.agent, keys) and not event.again:
+        if words and _is_new(ctx, actor.agent, keys) and not event.again:
             lines = [f"gitcoord: {text}" for text, _ in words]
             return Answer(DENY, "\n".join([*lines, *(f"hint: {printable(h)}" for _, hints in words for h in hints)]))
         if event.phase == STOP:
@@ -70,6 +71,43 @@ def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     if event.phase != SUBAGENT_STOP and not event.subagent:
         forget_tool(ctx, actor)
     return Answer()
+
+
+class Left(NamedTuple):
+    """Unfinished work that an agent leaves behind."""
+
+    dirty: tuple[str, ...]  # claimed paths with uncommitted work
+    tasks: tuple[str, ...]
+    keys: tuple[str, ...]  # a name for each that is never used again: a claim by its token
+
+
+def _release_clean(ctx: Context, actor: Actor) -> Left:
+    """Release clean claims that the guard took; return the unfinished rest."""
+    snapshot = read_snapshot(ctx)
+    claims, dirty, tasks = unfinished(snapshot.state, ctx.world(snapshot), actor.agent)
+    clean = [c.path for c in claims if c.path not in dirty and c.reason.startswith(AUTO)]
+    if clean:
+        from gitcoord.claims.service import release
+
+        try:
+            release(ctx, actor, tuple(Item("path", path) for path in clean))
+        except GitcoordError:
+            pass  # somebody was quicker, or a remote does not have the work yet: the claims stay until their ttl
+    left = [claim for claim in claims if claim.path in dirty]
+    keys = [f"claim {claim.token} {claim.path}" for claim in left] + [f"task {task.token}" for task in tasks]
+    return Left(tuple(claim.path for claim in left), tuple(task.id for task in tasks), tuple(keys))
+
+
+def _is_new(ctx: Context, agent: str, keys: tuple[str, ...]) -> bool:
+    """Tell whether the agent was not asked about one of these before, and record that it is asked now."""
+    file = ctx.scratch(f"guard/asked/{agent}")
+    known = read_file(file, 1 << 20).decode("utf-8", "surrogateescape").split("\0")
+    new = [key for key in keys if key not in known]
+    if len(known) > 2 * _KEPT:
+        write_file(file, "".join(f"{key}\0" for key in known[-_KEPT:] if key).encode("utf-8", "surrogateescape"))
+    if new:
+        append_file(file, "".join(f"{key}\0" for key in new).encode("utf-8", "surrogateescape"))
+    return bool(new)
 
 
 def _names(paths: tuple[str, ...]) -> str:

@@ -6,7 +6,10 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import ROOT, check_path, printable
 from gitcoord.git.files import getcwd, is_directory
 from gitcoord.git.locate import Place, is_set_up, locate, resolve, write_targets
-from gitcoord.guard.conversations import actor_of
+from gitcoord.git.process import Environ
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.identity import below, of_event
 from gitcoord.shell.effects import Effect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ToolEvent
@@ -17,6 +20,12 @@ if TYPE_CHECKING:
     from gitcoord.guard.hook import Invocation
 
 _MOST_TREES = 8
+
+
+def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
+    """The acting agent; a subagent's name begins with its parent's."""
+    actor = of_event(ctx, env, event.tool, event.conversation)
+    return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 
 
 class FileEffects(NamedTuple):

@@ -6,13 +6,14 @@ from gitcoord.base.codec import Malformed, Record, Shape, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError, refused
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.base.texts import prose
-from gitcoord.claims.model import Grant
+from gitcoord.claims.events.release import dirty_paths
+from gitcoord.claims.model import Claim, Grant, all_claims
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.startup.annotations import Mapping
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.model import ACTIVE, BLOCKED, Task
+from gitcoord.tasks.model import ACTIVE, BLOCKED, Task, tasks_of
 
 OPEN, ACCEPTED, DECLINED, WITHDRAWN = "open", "accepted", "declined", "withdrawn"
 
@@ -240,6 +241,16 @@ def open_handoffs(state: State) -> list[Waiting]:
 def handed_over(state: State, agent: str) -> set[tuple[str, str]]:
     """The claims (space, path) of an agent that wait to be accepted."""
     return {(pair[0], pair[1]) for row in open_handoffs(state) if row.giver == agent for pair in row.claims}
+
+
+def unfinished(state: State, world: World, agent: str) -> tuple[list[Claim], list[str], list[Task]]:
+    """The agent's work that is in no handoff: claims on paths, those of the paths with uncommitted work, active tasks."""
+    claims = [claim for claim in all_claims(state, agent) if claim.space == "path"]
+    waiting = handed_over(state, agent) if claims else set()
+    claims = [claim for claim in claims if ("path", claim.path) not in waiting]
+    dirty = dirty_paths(world, [claim.path for claim in claims], agent) if claims else []
+    tasks = [task for task in tasks_of(state, agent) if task.state == ACTIVE and not task.handoff]
+    return claims, dirty, tasks
 
 
 def new_record(event_seq: int, agent: str, at: int, body: Record) -> Changes:

@@ -1,8 +1,8 @@
 """One small file for each agent tool: its words into a ToolEvent, an Answer into the exact bytes that it understands.
 
-Each has NAME, SAMPLED (the newest version of which events are in `tests/guard/samples/` or `recorded/`), `read(data)`, which raises ValueError where a
-thing that must be judged has a shape that it does not know, `answer(event, answer)` and `fail(message, data)`, which says that
-gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
+Each says in its first line the newest version of which events are in `tests/guard/samples/` or `recorded/`. It has NAME; `read(data)`, which
+raises ValueError where a thing that must be judged has a shape that it does not know; `answer(event, answer)`; and `fail(message,
+data)`, which says that gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     class Tool(Protocol):
         NAME: str
-        SAMPLED: str
 
         def read(self, data: Record, /) -> ToolEvent: ...
         def answer(self, event: ToolEvent, answer: Answer, /) -> Reply: ...

@@ -27,7 +27,6 @@ from gitcoord.validators.tool_event import (
 )
 
 NAME = "claude"
-SAMPLED = "2.1"
 
 EVENTS = common.events(
     before="PreToolUse",

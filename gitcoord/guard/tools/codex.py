@@ -14,7 +14,6 @@ from gitcoord.guard.tools.common import PATCH, READ, SHELL
 from gitcoord.validators.tool_event import AFTER, Answer, Reply, ToolEvent
 
 NAME = "codex"
-SAMPLED = "0.169"
 
 ACTIONS = {
     **claude.ACTIONS,

@@ -26,7 +26,6 @@ from gitcoord.validators.tool_event import (
 )
 
 NAME = "copilot"
-SAMPLED = "1.0"
 
 _FILE = ("path", "filePath", "file_path")
 # What a subagent does comes under an id of its own, with that of the conversation that started it beside it.

@@ -16,7 +16,6 @@ from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Answer, Reply, ToolEvent
 
 NAME = "cursor"
-SAMPLED = "3.18"
 
 EVENTS = {
     **claude.EVENTS,

@@ -11,7 +11,6 @@ from gitcoord.guard.tools.common import READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Answer, Reply, ToolEvent
 
 NAME = "gemini"
-SAMPLED = "0.61"
 
 EVENTS = common.events(
     before="BeforeTool",

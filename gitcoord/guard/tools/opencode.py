@@ -15,7 +15,6 @@ from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import ALLOW, BEFORE, DENY, OTHER, PHASES, Answer, Reply, ToolEvent
 
 NAME = "opencode"
-SAMPLED = "1.18"
 
 _FILE = ("filePath", "path")
 ACTIONS = common.actions(

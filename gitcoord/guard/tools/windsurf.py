@@ -12,7 +12,6 @@ from gitcoord.guard.tools.common import READ, SHELL, WRITE
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, Answer, Reply, ToolEvent
 
 NAME = "windsurf"
-SAMPLED = "1.13"
 
 EVENTS = common.events(
     before="pre_write_code pre_read_code pre_run_command pre_mcp_tool_use",
