@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.cli.test_json import PAGE, TABLES, holds, refused, wrong, wrong_table
@@ -14,10 +12,9 @@ from tests.races.support import wait_until
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    world = World(Path(git_repo.workspace))
-    world.commit({".gitcoord/config": "[rules]\n\tack = true\n", ".gitcoord/rules.md": "1. x\n"})
-    return world.init()
+def world(plain: World) -> World:
+    plain.commit({".gitcoord/config": "[rules]\n\tack = true\n", ".gitcoord/rules.md": "1. x\n"})
+    return plain.init()
 
 
 def record(world: World, file: str, name: str) -> None:

@@ -219,8 +219,7 @@ def test_nothing_committed_yet(git_repo: GitRepo) -> None:
 # --- without a remote, without a ledger
 
 
-def test_without_a_remote(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init()
+def test_without_a_remote(world: World) -> None:
     world.git("checkout", "-q", "-b", "topic")
     assert world.coord("sync").code == 0
     world.git("checkout", "-q", "main")
@@ -232,8 +231,7 @@ def test_without_a_remote(git_repo: GitRepo) -> None:
     assert world.git("rev-parse", "topic") == world.git("rev-parse", "main")
 
 
-def test_without_the_sync_branch(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init()
+def test_without_the_sync_branch(world: World) -> None:
     world.git("branch", "-m", "main", "other")
     done = world.coord("sync", "--json")
     assert (done.code, done.json["error"]) == (4, "could-not-judge")

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.races.support import Project
@@ -18,10 +17,9 @@ CONFIG = (
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    world = World(Path(git_repo.workspace))
-    world.commit({".gitcoord/config": CONFIG, "migrations/0041_one.sql": "x"})
-    return world.init()
+def world(plain: World) -> World:
+    plain.commit({".gitcoord/config": CONFIG, "migrations/0041_one.sql": "x"})
+    return plain.init()
 
 
 def number(world: World, *words: str, agent: str = "alice") -> list[str]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.claims.cli_wait import Overdue
 from gitcoord.terminal.call import Call
@@ -20,8 +18,7 @@ from tests.support import COORD
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    world = World(Path(git_repo.workspace)).init()
+def world(world: World) -> World:
     world.git("config", "gitcoord.alert", "cat >>.git/alerts")
     return world
 

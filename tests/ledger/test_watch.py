@@ -19,8 +19,7 @@ from tests.support import COORD
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    world = World(Path(git_repo.workspace)).init()
+def world(world: World) -> World:
     world.take("src/a.py")
     world.take("docs", agent="bob")
     world.free("alice")

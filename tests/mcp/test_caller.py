@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.cli.table.claim import VERBS
 from gitcoord.git.plumbing_store import PlumbingStore
@@ -15,9 +13,8 @@ from gitcoord.mcp.caller import Caller
 from tests.cli.support import World
 
 
-def test_a_git_that_ended_while_it_waited_is_not_asked(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_that_ended_while_it_waited_is_not_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call reads anew, by a git of its own: the one of the call before may be gone, or know what was then."""
-    world = World(Path(git_repo.workspace)).init()
     world.take("src/a.py", agent="bob")
     world.git("repack", "-adq")  # out of the way of the reader that needs no git
     monkeypatch.chdir(world.top)

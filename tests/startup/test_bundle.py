@@ -95,8 +95,7 @@ def test_everyday_commands_need_no_more_than_their_groups(
         assert done.code == 0 and set(loaded) <= {*groups["start"], *groups[group]}, words
 
 
-def test_the_commands_run_from_the_bundle(tree: Path, git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init()
+def test_the_commands_run_from_the_bundle(tree: Path, world: World) -> None:
     commands = {name: [*QUICK, str(tree / f"{name}.py")] for name in PROGRAMS}
     assert "claimed src/a.py" in world.run(commands["git-claim"], ("src/a.py",), "alice").out
     refused = world.run(commands["git-claim"], ("src/a.py",), "bob")

@@ -11,14 +11,13 @@ import pytest
 from gitcoord.git.config import Settings
 from gitcoord.terminal.screen import Screen, ago, expiry
 from tests.cli.support import Done, World
-from tests.support import CLAIM, COORD, GitRepo
+from tests.support import CLAIM, COORD
 
 ESC = "\x1b["
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    world = World(Path(git_repo.workspace)).init()
+def world(world: World) -> World:
     world.take("src/a.py", "-m", "fix")
     return world
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.cli.test_json import holds, refused
@@ -24,10 +23,9 @@ SAID = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the pr
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    world = World(Path(git_repo.workspace))
-    world.commit(FILES)
-    return world.init()
+def world(plain: World) -> World:
+    plain.commit(FILES)
+    return plain.init()
 
 
 def test_the_order_is_fixed(world: World) -> None:

@@ -37,24 +37,6 @@ def test_two_make_it_at_once(fleet: Fleet) -> None:
     assert one.claim("a", agent="alice").code == 0 and two.claim("src/db.py", agent="bob").code == 0
 
 
-def test_a_clone_of_a_project_with_a_policy(fleet: Fleet) -> None:
-    """It is not one without gitcoord: nothing is judged until it has joined, and it is told how."""
-    one, _ = fleet.machines
-    assert one.coord("init", "--remote", "origin", "--policy").code == 0
-    assert one.git("config", "-f", ".gitcoord/config", "gitcoord.authority").strip() == "origin"
-    one.git("add", ".")
-    one.git("commit", "-q", "-m", "policy", "--no-verify")
-    one.git("push", "-q", "--no-verify", "origin", "main")
-    new = fleet.add("new")
-    refused(new.claim("check", "--json", "a", agent="bob"), "could-not-judge", 4)
-    found = new.claim("--json", "a", agent="bob")
-    refused(found, "could-not-judge", 4)
-    assert found.json["hints"] == ["join it: git coord setup"]
-    assert new.coord("init").code == 0
-    assert new.claim("a", agent="bob").code == 0
-    assert [c["agent"] for c in one.claim("list", "--json").json["claims"]] == ["bob"]
-
-
 def test_a_fork_has_to_say_what_it_is(fleet: Fleet) -> None:
     one, _ = fleet.joined()
     assert one.claim("a", agent="alice").code == 0
@@ -125,19 +107,6 @@ def test_a_ledger_of_this_clone_moves_to_the_remote(fleet: Fleet) -> None:
     assert one.claim("release", "a", agent="alice").code == 0
     assert two.claim("a", agent="bob").code == 0
     fleet.assert_sound()
-
-
-def test_two_ledgers_do_not_become_one(fleet: Fleet) -> None:
-    one, two = fleet.machines
-    one.join()
-    two.git("fetch", "-q")
-    assert two.coord("init").code == 1  # it is told of the remote's
-    two.git("update-ref", "-d", "refs/remotes/origin/gitcoord")
-    assert two.coord("init").code == 0
-    assert two.claim("a", agent="bob").code == 0
-    before = fleet.refs(), two.state()
-    refused(two.coord("init", "--remote", "origin", "--json"), "other-ledger", 1)
-    assert (fleet.refs(), two.state()) == before
 
 
 def test_unknown_remotes_and_no_answer(fleet: Fleet) -> None:
