@@ -80,6 +80,11 @@ class Touched(NamedTuple):
     all: bool = False
 
 
+def subject(template: str) -> Callable[[Event], str]:
+    """The first line of the commit where it only names fields of the event: "kill {target} by {agent}"."""
+    return lambda event: template.format_map({**event.body, "agent": event.agent, "seq": event.seq})
+
+
 def touches_all(event: Event) -> Touched:
     return Touched(all=True)
 

@@ -7,7 +7,7 @@ from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.claims.released import lineage_file, released_below
 from gitcoord.ledger.event import Chain, Decision, Event
-from gitcoord.ledger.kinds import Kind, recall_from_body
+from gitcoord.ledger.kinds import Kind, recall_from_body, subject
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -38,12 +38,8 @@ def decide(state: State, command: Disown, world: World) -> Decision:
     return Decision(chain.events, [], result)
 
 
-def subject(event: Event) -> str:
-    return f"disown {event.body['path']} by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
 
 
-KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Disown))
+KIND = Kind(FIELDS, subject("disown {path} by {agent}"), apply, recall_from_body(decide, Disown))

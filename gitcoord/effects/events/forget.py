@@ -7,7 +7,7 @@ from gitcoord.base.errors import Refused, raise_if, refused
 from gitcoord.base.texts import one_line
 from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, recall_from_body
+from gitcoord.ledger.kinds import Kind, recall_from_body, subject
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -44,10 +44,6 @@ def decide(state: State, command: Forget, world: World) -> Decision:
     return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 
 
-def subject(event: Event) -> str:
-    return f"forget {event.body['key']} by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     key = check_legal(event, check_key, event.body["key"])
     check_legal(event, one_line, event.body["reason"], "reason")
@@ -57,4 +53,4 @@ def apply(state: State, event: Event) -> Changes:
     return {once_file(key): None}
 
 
-KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Forget))
+KIND = Kind(FIELDS, subject("forget {key} by {agent}"), apply, recall_from_body(decide, Forget))

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -47,10 +47,6 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
 
 
-def subject(event: Event) -> str:
-    return f"once {event.body['key']} by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     key = check_legal(event, check_key, event.body["key"])
     require_open(state, event.agent, event.body["session"])
@@ -59,4 +55,4 @@ def apply(state: State, event: Event) -> Changes:
     return {once_file(key): begun(event).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject("once {key} by {agent}"), apply, recall)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -34,12 +34,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: Event) -> str:
-    return f"adopt by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     return {"format": format_record(state)._replace(authority=event.body["authority"]).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall, personal=True)
+KIND = Kind(FIELDS, subject("adopt by {agent}"), apply, recall, personal=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Decision, Event
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -42,12 +42,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
 
 
-def subject(event: Event) -> str:
-    return f"epoch at {event.seq} by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     return {}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject("epoch at {seq} by {agent}"), apply, recall)

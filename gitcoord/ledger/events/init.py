@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.ledger.event import Event, Illegal
 from gitcoord.ledger.format import FORMAT_MAJOR, FORMAT_MINOR, Format
-from gitcoord.ledger.kinds import Kind
+from gitcoord.ledger.kinds import Kind, subject
 from gitcoord.ledger.state import Changes, State
 
 README = """This branch is the ledger of gitcoord: who claimed which path, who released it with which commit, who works here.
@@ -22,10 +22,6 @@ def first_event(agent: str, at: int, nonce: str, *, fold: bool, sync: str, autho
     return Event("init", 1, agent, at, nonce, 0, body)
 
 
-def subject(event: Event) -> str:
-    return f"init by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     if state.seq:
         raise Illegal("a ledger begins once")
@@ -35,4 +31,4 @@ def apply(state: State, event: Event) -> Changes:
     }
 
 
-KIND = Kind(FIELDS, subject, apply)
+KIND = Kind(FIELDS, subject("init by {agent}"), apply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, recall_from_body
+from gitcoord.ledger.kinds import Kind, recall_from_body, subject
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -33,14 +33,10 @@ def decide(state: State, command: Halt, world: World) -> Decision:
     return Decision(chain.events, [], {"halted": True, "changed": True})
 
 
-def subject(event: Event) -> str:
-    return f"halt by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     if halt_record(state) is not None:
         raise Illegal(f"event {event.seq} halts what is halted")
     return {"halt": Halted(event.agent, event.body["reason"], event.seq, event.at).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Halt))
+KIND = Kind(FIELDS, subject("halt by {agent}"), apply, recall_from_body(decide, Halt))

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, paths_in, recall_from_body
+from gitcoord.ledger.kinds import Kind, Touched, paths_in, recall_from_body, subject
 from gitcoord.ledger.sessions import KILLED, Actor, Agent, Heartbeat, agent_file, agent_record, dead, is_torn_kill
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -63,10 +63,6 @@ def is_below(state: State, record: Agent, agent: str) -> bool:
     return False
 
 
-def subject(event: Event) -> str:
-    return f"kill {event.body['target']} by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
@@ -87,5 +83,12 @@ def touches(event: Event) -> Touched:
 
 
 KIND = Kind(
-    FIELDS, subject, apply, recall_from_body(decide, Kill), refs, touches=touches, agents=("target",), leads=True
+    FIELDS,
+    subject("kill {target} by {agent}"),
+    apply,
+    recall_from_body(decide, Kill),
+    refs,
+    touches=touches,
+    agents=("target",),
+    leads=True,
 )

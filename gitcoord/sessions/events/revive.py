@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, recall_from_body, touches_target
+from gitcoord.ledger.kinds import Kind, recall_from_body, subject, touches_target
 from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -38,10 +38,6 @@ def decide(state: State, command: Revive, world: World) -> Decision:
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 
 
-def subject(event: Event) -> str:
-    return f"revive {event.body['target']} by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.body["target"])
     if record is None or record.state != KILLED:
@@ -49,4 +45,11 @@ def apply(state: State, event: Event) -> Changes:
     return {agent_file(event.body["target"]): record._replace(state=ENDED).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Revive), touches=touches_target, agents=("target",))
+KIND = Kind(
+    FIELDS,
+    subject("revive {target} by {agent}"),
+    apply,
+    recall_from_body(decide, Revive),
+    touches=touches_target,
+    agents=("target",),
+)

@@ -18,7 +18,7 @@ from gitcoord.claims.model import (
     prefetch_own,
 )
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
+from gitcoord.ledger.kinds import Kind, Recalled, subject, touches_nothing
 from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
@@ -121,10 +121,6 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
 
 
-def subject(event: Event) -> str:
-    return f"start session {event.body['session']} of {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.agent)
     last = record.session if record is not None else 0
@@ -134,4 +130,4 @@ def apply(state: State, event: Event) -> Changes:
     return {agent_file(event.agent): new.to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)
+KIND = Kind(FIELDS, subject("start session {session} of {agent}"), apply, recall, touches=touches_nothing)

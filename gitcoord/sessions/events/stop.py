@@ -8,7 +8,7 @@ from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Claim, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks
+from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks, subject
 from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -105,10 +105,6 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
-def subject(event: Event) -> str:
-    return f"stop session {event.body['session']} of {event.body['target']}: {event.body['cause']}"
-
-
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
@@ -134,4 +130,12 @@ def touches(event: Event) -> Touched:
     return Touched(paths=paths_in([*event.body["freed"], *event.body["kept"]]))
 
 
-KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("target",))
+KIND = Kind(
+    FIELDS,
+    subject("stop session {session} of {target}: {cause}"),
+    apply,
+    recall,
+    refs,
+    touches=touches,
+    agents=("target",),
+)

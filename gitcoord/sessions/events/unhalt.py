@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, recall_from_body
+from gitcoord.ledger.kinds import Kind, recall_from_body, subject
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -32,14 +32,10 @@ def decide(state: State, command: Unhalt, world: World) -> Decision:
     return Decision(chain.events, [], {"halted": False, "changed": True})
 
 
-def subject(event: Event) -> str:
-    return f"unhalt by {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     if halt_record(state) is None:
         raise Illegal(f"event {event.seq} lifts a halt that is not there")
     return {"halt": None}
 
 
-KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Unhalt))
+KIND = Kind(FIELDS, subject("unhalt by {agent}"), apply, recall_from_body(decide, Unhalt))

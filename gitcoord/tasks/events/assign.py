@@ -14,7 +14,7 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
 from gitcoord.ledger.state import Changes, State
@@ -255,10 +255,6 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, command)]
 
 
-def subject(event: Event) -> str:
-    return f"assign {event.body['id']} to {event.agent}"
-
-
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
@@ -273,4 +269,4 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, task, after)
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject("assign {id} to {agent}"), apply, recall)

@@ -7,7 +7,7 @@ from gitcoord.base.errors import Refusal, raise_if
 from gitcoord.claims.events.release import release_items
 from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
@@ -97,10 +97,6 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, command)]
 
 
-def subject(event: Event) -> str:
-    return f"finish {event.body['id']} by {event.agent}: {event.body['outcome']}"
-
-
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
@@ -115,4 +111,4 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, task, given_back(task, event.at)._replace(state=over, result=result))
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject("finish {id} by {agent}: {outcome}"), apply, recall)

@@ -9,7 +9,7 @@ from gitcoord.base.names import check_agent, check_path, check_resource, check_w
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -158,10 +158,6 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
 
 
-def subject(event: Event) -> str:
-    return f"task t{event.seq} by {event.agent}: {event.body['title']}"
-
-
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     content = {key: body[key] for key in CONTENT}
@@ -180,4 +176,4 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, None, task)
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject("task t{seq} by {agent}: {title}"), apply, recall)
