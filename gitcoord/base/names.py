@@ -228,6 +228,12 @@ def shown(name: str, space: str) -> str:
     return "@" + name if space == RESOURCE else name
 
 
+def listed(names: list[str], most: int = 5) -> str:
+    """The first names, printable, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return printable(", ".join(names[:most])) + more
+
+
 def shell_word(word: str) -> str:
     """`word` as a shell would take it back: hints are pasted, also by machines."""
     if word and word[0] != "-" and _PLAIN.issuperset(word):

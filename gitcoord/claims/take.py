@@ -22,7 +22,7 @@ from gitcoord.claims.model import (
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, Expiry, admit, next_heartbeat
+from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, next_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted, open_session
@@ -131,12 +131,11 @@ def _grant(
 ) -> Decision:
     """The claim events with these bodies, and what must come before them; only a heartbeat if there are none."""
     agent, items = command.actor.agent, dict.fromkeys(command.items)
-    beats = []
+    beats: list[Heartbeat] = []
     if expired:
-        from gitcoord.claims.events.expire import expire_body, judged_beats  # rarely needed
+        from gitcoord.claims.events.expire import add_expire  # rarely needed
 
-        event = chain.add("expire", expire_body(world, expired))
-        beats += judged_beats(world, expired, event.seq)
+        beats = add_expire(chain, world, expired, beats)
     open_session(chain, command.actor, world, admitted)
     if bodies:
         # If the session was just opened, kept claims have new tokens.

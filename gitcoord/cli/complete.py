@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import SESSIONS, printable
 from gitcoord.cli.table import COMMANDS, table_of
-from gitcoord.startup.annotations import Any, Callable, Iterable
+from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Option, Values, Verb, labels
 from gitcoord.terminal.screen import put
@@ -125,7 +125,9 @@ _STORED = {
 def _stored(call: Call, what: str) -> Offers:
     """Nothing where the repository or its ledger cannot be read: a shell has no use for an error."""
     if what in _FIXED:
-        return dict.fromkeys(_FIXED[what](), "")
+        module, _, name = _FIXED[what].partition(":")
+        found = getattr(__import__(f"gitcoord.{module}", fromlist=(name,)), name)
+        return {getattr(each, "name", each): "" for each in found}
     if what not in _READ:
         return {}
     try:
@@ -135,32 +137,10 @@ def _stored(call: Call, what: str) -> Offers:
         return {}
 
 
-def _kinds() -> Iterable[str]:
-    from gitcoord.ledger.kinds import KINDS
-
-    return KINDS
-
-
-def _states() -> Iterable[str]:
-    from gitcoord.tasks.model import STATES
-
-    return STATES
-
-
-def _records() -> Iterable[str]:
-    from gitcoord.tasks.cli_schema import SCHEMAS
-
-    return SCHEMAS
-
-
-def _tools() -> Iterable[str]:
-    from gitcoord.guard.setup.known import KNOWN
-
-    return [known.name for known in KNOWN]
-
-
-_FIXED: dict[str, Callable[[], Iterable[str]]] = {
-    "kinds": _kinds, "states": _states, "records": _records, "tools": _tools,
+# The same in every repository: "package.module:name".
+_FIXED = {
+    "kinds": "ledger.kinds:KINDS", "states": "tasks.model:STATES", "records": "tasks.cli_schema:SCHEMAS",
+    "tools": "guard.setup.known:KNOWN",
 }  # fmt: skip
 
 
@@ -216,33 +196,22 @@ def _branches(call: Call) -> Offers:
     return {ref.removeprefix("refs/heads/"): "" for ref in call.ctx.store.list_refs("refs/heads/")}
 
 
-def _settings(call: Call) -> list[tuple[str, str]]:
-    from gitcoord.claims.facts import project_settings
-    from gitcoord.ledger.snapshot import read_snapshot
+def _declared(section: str) -> Callable[[Call], Offers]:
+    """The names of the sections of this kind in the project's settings."""
 
-    return project_settings(call.ctx, read_snapshot(call.ctx))
+    def read(call: Call) -> Offers:
+        from gitcoord.claims.facts import project_settings
+        from gitcoord.ledger.snapshot import read_snapshot
 
+        keys = [key for key, _ in project_settings(call.ctx, read_snapshot(call.ctx))]
+        names = [key[len(section) + 1 :].rpartition(".")[0] for key in keys if key.startswith(f"{section}.")]
+        return {name: "" for name in names if name}
 
-def _roles(call: Call) -> Offers:
-    from gitcoord.policy.model import parse_policy
-
-    return dict.fromkeys(parse_policy(_settings(call)).roles, "")
-
-
-def _targets(call: Call) -> Offers:
-    from gitcoord.deploy.targets import targets
-
-    return dict.fromkeys(targets(_settings(call)), "")
-
-
-def _sequences(call: Call) -> Offers:
-    from gitcoord.effects.sequences import sequences
-
-    return dict.fromkeys(sequences(_settings(call)), "")
+    return read
 
 
 _READ: dict[str, Callable[[Call], Offers]] = {
     "agents": _agents, "claims": _claims, "tasks": _tasks, "handoffs": _handoffs, "approvals": _approvals,
-    "worktrees": _worktrees, "commits": _commits, "branches": _branches, "roles": _roles, "targets": _targets,
-    "sequences": _sequences,
+    "worktrees": _worktrees, "commits": _commits, "branches": _branches, "roles": _declared("role"),
+    "targets": _declared("deploy"), "sequences": _declared("sequence"),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError
-from gitcoord.base.names import printable, shell_word
+from gitcoord.base.names import listed, printable, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.handoff import service as app
 from gitcoord.handoff.events.close import Close
@@ -14,8 +14,6 @@ from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, at_terminal, text, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
-
-_NAMED = 5
 
 
 def new(call: Call, values: Values, words: list[str]) -> int:
@@ -89,8 +87,7 @@ def _say_offered(call: Call, result: Record) -> None:
 def _warn(call: Call, result: Record, hint: str) -> None:
     dirty = result["dirty"]
     if dirty:
-        more = f" and {len(dirty) - _NAMED} more" if len(dirty) > _NAMED else ""
-        call.screen.note(f"warning: not committed: {printable(', '.join(dirty[:_NAMED]))}{more}")
+        call.screen.note(f"warning: not committed: {listed(dirty)}")
         call.screen.hint(hint)
 
 

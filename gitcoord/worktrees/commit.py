@@ -9,7 +9,7 @@ queue, so that no claim is granted between them.
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, Refusal, Refused, StoreError, TimedOut, UsageError, refused
-from gitcoord.base.names import Oid, ancestors, printable, quote, shell_word
+from gitcoord.base.names import Oid, ancestors, listed, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.query import check
 from gitcoord.git.commands.refs import rev_parse, symbolic_ref, update_ref
@@ -32,7 +32,6 @@ from gitcoord.worktrees.staging import (
     Row,
     follow,
     is_named,
-    names_of,
     refuse_conflicts,
     shared_index,
     sweep,
@@ -174,7 +173,7 @@ def _after_hook(index: PrivateIndex, command: Commit) -> list[Row]:
     if foreign:
         raise refused(
             "hook",
-            f"the pre-commit hook added {names_of(foreign)}, which was not named: nothing was committed",
+            f"the pre-commit hook added {listed([row.path for row in foreign])}, which was not named: nothing was committed",
             "name it too, if it is yours",
         )
     if not rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError, refused
-from gitcoord.base.names import LEDGER, printable, quote, shell_word
+from gitcoord.base.names import LEDGER, listed, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.refs import delete_ref, rev_parse
@@ -45,7 +45,7 @@ def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard:
         if ignored and not discard:
             raise _refused(
                 "ignored",
-                f"{len(ignored)} ignored file(s) exist nowhere else: {_some(ignored)}",
+                f"{len(ignored)} ignored file(s) exist nowhere else: {listed(ignored)}",
                 hints=(f"if nobody needs them: git coord worktree done --discard-ignored {shell_word(name)}",),
                 files=ignored,
             )
@@ -65,11 +65,6 @@ def _refused(code: str, message: str, *, hints: tuple[str, ...] = (), files: lis
     if files:
         error.data["files"] = list(files)
     return error
-
-
-def _some(files: list[str], most: int = 5) -> str:
-    more = f" and {len(files) - most} more" if len(files) > most else ""
-    return printable(", ".join(files[:most])) + more
 
 
 def _find(trees: list[Tree], name: str) -> Tree:
@@ -114,7 +109,7 @@ def _require_settled(ctx: Context, tree: Tree) -> None:
     if dirty:
         raise _refused(
             "dirty",
-            f"uncommitted work in '{tree.name}': {_some(dirty)}",
+            f"uncommitted work in '{tree.name}': {listed(dirty)}",
             hints=("commit it, and merge it",),
             files=dirty,
         )

@@ -7,7 +7,7 @@ is in it, and sparse checkouts and git's notes about unchanged files stay. What 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refused, StoreError, UsageError, refused
-from gitcoord.base.names import ROOT, Oid, ancestors, printable, quote
+from gitcoord.base.names import ROOT, Oid, ancestors, quote
 from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.commands.worktrees import (
     add_files,
@@ -177,8 +177,3 @@ def _info(files: Iterable[tuple[str, str, str]]) -> bytes:
     rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)
     lines = "".join(f"{mode if there else 0} {oid}\t{path}\0" for there, path, mode, oid in rows)
     return lines.encode("utf-8", "surrogateescape")
-
-
-def names_of(rows: list[Row], most: int = 5) -> str:
-    more = f" and {len(rows) - most} more" if len(rows) > most else ""
-    return printable(", ".join(row.path for row in rows[:most])) + more

@@ -56,9 +56,7 @@ def decide(state: State, command: Sweep, world: World) -> Decision:
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
-    if expired:
-        event = chain.add("expire", expire_body(world, expired))
-        beats = joined(beats, judged_beats(world, expired, event.seq))
+    beats = add_expire(chain, world, expired, beats)
     result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in expired], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
@@ -70,34 +68,31 @@ def _lapses(chain: Chain, command: Sweep, world: World) -> list[Heartbeat]:
     return [beat for hooks in session_hooks() for beat in hooks.on_expiry(chain, world, command.lapsed)]
 
 
-def expire_body(world: World, expired: list[tuple[Claim, Expiry]]) -> Record:
-    """The body of the event, with its evidence: the heartbeat that was judged, and the rule."""
-    claims = []
+def add_expire(
+    chain: Chain, world: World, expired: list[tuple[Claim, Expiry]], beats: list[Heartbeat]
+) -> list[Heartbeat]:
+    """Add one event that ends these claims, if there are any, with its evidence: the heartbeats that were judged, and the rules.
+
+    Gives the heartbeats that move with the chain: `beats`, and the judged ones with a mark, one for each agent. Their swap expects
+    the old value, so a heartbeat in between wins.
+    """
+    if not expired:
+        return beats
+    rows, judged = [], {}
     for claim, verdict in expired:
         beat = world.heartbeat(claim.agent)
-        claims.append(
+        rows.append(
             {
                 "space": claim.space, "path": claim.path, "agent": claim.agent, "session": claim.session,
                 "token": claim.token, "ttl": claim.ttl, "beat": beat.oid if beat is not None else "",
                 "rule": verdict.rule,
             }
         )  # fmt: skip
-    return {"claims": claims}
-
-
-def judged_beats(world: World, expired: list[tuple[Claim, Expiry]], seq: int) -> list[Heartbeat]:
-    """The judged heartbeats with a mark. Their swap expects the old value, so a heartbeat in between wins."""
-    beats = {}
-    for claim, _ in expired:
-        beat = world.heartbeat(claim.agent)
         if beat is not None and not beat.killed:
-            beats[claim.agent] = beat._replace(judged=seq)
-    return list(beats.values())
-
-
-def joined(beats: list[Heartbeat], marked: list[Heartbeat]) -> list[Heartbeat]:
-    """One heartbeat for each agent: the later mark replaces the earlier one."""
-    return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
+            judged[claim.agent] = beat
+    event = chain.add("expire", {"claims": rows})
+    kept = [beat for beat in beats if beat.agent not in judged]
+    return kept + [beat._replace(judged=event.seq) for beat in judged.values()]
 
 
 def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:

@@ -10,7 +10,7 @@ from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal, Refused, raise_if
 from gitcoord.base.names import printable
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.events.expire import expire_body, expired_keys, joined, judged_beats, lose
+from gitcoord.claims.events.expire import add_expire, expired_keys, lose
 from gitcoord.claims.model import (
     MAX_TTL,
     MODES,
@@ -134,8 +134,7 @@ def _end_expired(chain: Chain, command: Accept, world: World, expired: list[Judg
         expired = expired + [
             row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known
         ]
-    event = chain.add("expire", expire_body(world, expired))
-    return joined(beats, judged_beats(world, expired, event.seq))
+    return add_expire(chain, world, expired, beats)
 
 
 def _result(record: Handoff) -> dict[str, object]:

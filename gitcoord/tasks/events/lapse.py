@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if
-from gitcoord.claims.events.expire import expire_body, joined, judged_beats
+from gitcoord.claims.events.expire import add_expire
 from gitcoord.claims.model import Claim, all_claims
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled
@@ -79,11 +79,7 @@ def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> 
 def collect(chain: Chain, world: World, rows: list[tuple[Held, Expiry]], only: Only = None) -> list[Heartbeat]:
     """Open these tasks again, and end their owners' expired claims for them."""
     beats = add_lapses(chain, world, rows)
-    expired = left_behind(chain, world, rows, only)
-    if not expired:
-        return beats
-    event = chain.add("expire", expire_body(world, expired))
-    return joined(beats, judged_beats(world, expired, event.seq))
+    return add_expire(chain, world, left_behind(chain, world, rows, only), beats)
 
 
 def left_behind(
