@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.names import printable
-from gitcoord.gates.approvals import answer, difference, listing
+from gitcoord.gates.approvals import difference, listing
+from gitcoord.gates.events.answer import Answer, decide
+from gitcoord.ledger.transaction import transact
 from gitcoord.terminal.call import Call, has_ledger
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
@@ -45,7 +47,7 @@ def _answer(call: Call, values: Values, id: str, *, approved: bool) -> int:
     record = next((row for row in listing(call.ctx, all=True) if row.id == id), None)
     if record is not None and record.blob.startswith(blob):
         blob = record.blob
-    result = answer(call.ctx, call.actor(), id, blob, approved=approved, reason=str(values.get("reason", "")))
+    result = transact(call.ctx, decide, Answer(call.actor(), id, approved, blob, str(values.get("reason", ""))))
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {printable(str(result['path']))}")
     return 0

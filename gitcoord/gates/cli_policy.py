@@ -35,11 +35,13 @@ def check(call: Call, values: Values, words: list[str]) -> int:
 
 
 def role(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.gates.approvals import set_role
+    from gitcoord.gates.events.role import SetRole, decide
+    from gitcoord.ledger.transaction import transact
 
     target, name, clear = check_agent(words[0]), "".join(words[1:]), bool(values.get("clear"))
     if name or clear:
-        result = set_role(call.ctx, call.actor(), target, "" if clear else check_word(name, "role", 64))
+        given = "" if clear else check_word(name, "role", 64)
+        result = transact(call.ctx, decide, SetRole(call.actor(), target, given))
     elif _nothing(call, agent=target, role=""):
         return 0
     else:

@@ -218,7 +218,7 @@ def _record_notices(sessions: dict[str, GuardSession], event: ToolEvent) -> None
     """Record the verdicts that only warn or monitor, since the call goes through."""
     for session in sessions.values():
         if session.noted:
-            from gitcoord.gates.notices import record_once
+            from gitcoord.gates.approvals import record_once
 
             record_once(session.ctx, session.actor, event.conversation, session.noted)
 

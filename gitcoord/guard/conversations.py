@@ -137,7 +137,7 @@ def _validator_findings(ctx: Context, actor: Actor, conversation: str) -> list[t
     results = at_stop(ctx, project_source(ctx), actor)
     unsaid = [(as_line(result), result.hints) for result in results if result.stops]
     if results and not unsaid:
-        from gitcoord.gates.notices import record_once
+        from gitcoord.gates.approvals import record_once
         from gitcoord.gates.validation_commands import as_verdicts
 
         record_once(ctx, actor, conversation, as_verdicts(results, actor.agent))

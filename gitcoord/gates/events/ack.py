@@ -7,7 +7,7 @@ from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import is_oid, quote
 from gitcoord.gates.model import Reader, Reading, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -41,11 +41,6 @@ def decide(state: State, command: Ack, world: World) -> Decision:
     return Decision(chain.events, beats, {**result, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event = events[0]
-    return [Recalled(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
-
-
 def subject(event: Event) -> str:
     return f"ack rules {event.body['version'][:12]} by {event.agent}"
 
@@ -59,4 +54,4 @@ def apply(state: State, event: Event) -> Changes:
     return {ack_file(event.agent): new.to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Ack))

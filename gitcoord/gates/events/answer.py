@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, raise_if, refused
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable
-from gitcoord.gates.model import APPROVED, DENIED, OPEN, Approval, approval, approval_file, approvals
+from gitcoord.gates.model import APPROVED, DENIED, OPEN, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -34,7 +34,11 @@ def decide(state: State, command: Answer, world: World) -> Decision:
     record = next((one for one in approvals(state) if one.id == command.id), None)
     if record is None:
         raise refused("unknown", f"there is no request '{printable(command.id)}'", "git coord approvals")
-    raise_if(_may_not(command, record, world))
+    raise_if(not_an_approver(command.actor, world, "answer", "ask one of them"))
+    if command.actor.agent == record.agent:
+        raise refused("own", "the one who asked may not answer", "ask another person")
+    if command.blob != record.blob:
+        raise refused("content", "that is not the content that was shown", "git coord approvals")
     wanted = APPROVED if command.approved else DENIED
     result = {"id": record.id, "path": record.path, "state": wanted, "changed": record.state != wanted}
     if record.state == wanted:
@@ -46,23 +50,6 @@ def decide(state: State, command: Answer, world: World) -> Decision:
     }  # fmt: skip
     chain.add("answer", body)
     return Decision(chain.events, [], result)
-
-
-def _may_not(command: Answer, record: Approval, world: World) -> Refusal | None:
-    refusal = not_an_approver(command.actor, world, "answer", "ask one of them")
-    if refusal is not None:
-        return refusal
-    if command.actor.agent == record.agent:
-        return Refusal("own", "the one who asked may not answer", hints=("ask another person",))
-    if command.blob != record.blob:
-        return Refusal("content", "that is not the content that was shown", hints=("git coord approvals",))
-    return None
-
-
-def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event, body = events[0], events[0].body
-    command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
-    return [Recalled(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -83,4 +70,4 @@ def apply(state: State, event: Event) -> Changes:
     return {approval_file(record.id): new.to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Answer))

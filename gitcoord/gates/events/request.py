@@ -7,7 +7,7 @@ from gitcoord.base.errors import raise_if
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
+from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -39,11 +39,6 @@ def decide(state: State, command: Request, world: World) -> Decision:
     return Decision(chain.events, [], {"ids": ids})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event = events[0]
-    return [Recalled(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
-
-
 def subject(event: Event) -> str:
     rows = event.body["rows"]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
@@ -60,4 +55,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Request), touches=touches_nothing)

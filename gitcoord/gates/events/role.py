@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event
-from gitcoord.ledger.kinds import Kind, Recalled, touches_target
+from gitcoord.ledger.kinds import Kind, recall_from_body, touches_target
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -37,22 +37,9 @@ def decide(state: State, command: SetRole, world: World) -> Decision:
     return Decision(chain.events, [], {**result, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event = events[0]
-    return [
-        Recalled(
-            decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused)
-        )
-    ]
-
-
 def subject(event: Event) -> str:
-    body = event.body
-    return (
-        f"role {body['role']} for {body['target']} by {event.agent}"
-        if body["role"]
-        else f"no role for {body['target']}"
-    )
+    target, role = event.body["target"], event.body["role"]
+    return f"role {role} for {target} by {event.agent}" if role else f"no role for {target}"
 
 
 def apply(state: State, event: Event) -> Changes:
@@ -62,4 +49,4 @@ def apply(state: State, event: Event) -> Changes:
     return {role_file(target): GivenRole(target, role, event.agent, event.seq).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, SetRole), touches=touches_target, agents=("target",))
