@@ -27,13 +27,14 @@ _AT_ONCE = 200  # files that are read at once
 
 
 class Span(NamedTuple):
-    """The changes between two commits, or between a commit and the index (''), judged as a whole."""
+    """The changes between two commits ('': none yet), or between a commit and the index (''), judged as a whole."""
 
     moment: str
     base: str
     head: str
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...] | None = None  # of the index; None: of the two commits
     staged: bytes = b""  # the file of the index, where it is not the usual one
+    target: str = ""  # of a deploy
 
 
 class Asked(NamedTuple):
@@ -45,38 +46,40 @@ class Asked(NamedTuple):
     trusted: Callable[[], Policy] | None
 
 
-def span_between(ctx: Context, moment: str, base: str, head: str) -> Span:
-    old = base or empty_tree(ctx.repo.env)
-    return Span(moment, base, head, tuple(net_changes(ctx, old, head)))
-
-
 def on_push(ctx: Context, asked: Asked, landed: list[str], new: str, *, direct: bool) -> list[Verdict]:
     """Verdicts on all changes of a push or a range of commits.
 
     A branch is judged from where it left trunk, so that each of its pushes is judged as a whole. `direct`: it is a push to trunk,
     whose tip is the only commit in `landed` ('': none yet).
     """
-    if direct:
-        return on_changes(ctx, asked, span_between(ctx, PUSH, landed[0], new))
-    bases = merge_base(without_grafts(ctx.repo.env), new, *landed).lines if landed else []
-    if not bases:
-        return []  # there is no common history with trunk
-    return on_changes(ctx, asked, span_between(ctx, PUSH, bases[0], new))
+    bases = landed
+    if not direct:
+        bases = merge_base(without_grafts(ctx.repo.env), new, *landed).lines if landed else []
+    # Without a base there is no common history with trunk.
+    return on_changes(ctx, asked, Span(PUSH, bases[0], new)) if bases else []
 
 
 def on_changes(ctx: Context, asked: Asked, span: Span) -> list[Verdict]:
     """Verdicts of the validators of changes."""
-    wanted = [v for v in asked.policy.validators if v.name in ("changelog", "decision") and span.moment in v.moments]
-    own = _own(asked, span.moment)
-    if not span.changes or not (wanted or own):
+    return as_verdicts(_results(ctx, asked, span), asked.actor.agent, span.head)
+
+
+def _results(ctx: Context, asked: Asked, span: Span) -> list[Result]:
+    deploys = span.moment == DEPLOY
+    shipped = ("placeholders",) if deploys else ("changelog", "decision")
+    wanted = [v for v in asked.policy.validators if v.name in shipped and (deploys or span.moment in v.moments)]
+    wanted += _own(asked, span.moment)
+    if not wanted:
         return []
-    paths = [change.path for change in span.changes]
-    concerned = matching(ctx, asked.source, [v.every("path") for v in (*wanted, *own)], paths)
-    results: list[Result] = []
-    for validator, these in zip((*wanted, *own), concerned):
-        if these:
-            results += run_validators([validator], lambda v, these=these: _judge(ctx, asked, span, v, these))  # type: ignore[misc]
-    return as_verdicts(results, asked.actor.agent, span.head)
+    if span.changes is None:
+        old = span.base or empty_tree(ctx.repo.env)
+        span = span._replace(changes=tuple(net_changes(ctx, old, span.head)))
+    changes = span.changes or ()
+    if deploys:  # only files can be deployed
+        changes = tuple(change for change in changes if change.blob and change.mode != "160000")
+    concerned = matching(ctx, asked.source, [v.every("path") for v in wanted], [change.path for change in changes])
+    these = {validator: paths for validator, paths in zip(wanted, concerned) if paths or deploys}
+    return run_validators(these, lambda validator: _judge(ctx, asked, span, validator, these[validator]))
 
 
 def _own(asked: Asked, moment: str) -> list[Validator]:
@@ -88,26 +91,29 @@ def _own(asked: Asked, moment: str) -> list[Validator]:
 
 
 def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: list[str]) -> list[Result]:
+    changes = span.changes or ()
+    if validator.name == "placeholders":
+        from gitcoord.validators.placeholders import judge as judge_placeholders
+
+        blobs = {change.path: change.blob for change in changes}
+        return judge_placeholders(validator, _read(ctx, [(path, blobs[path]) for path in these]))
     if validator.name == "decision":
         from gitcoord.validators.decision import judge
 
-        found = judge(validator, these, [change.path for change in span.changes if change.blob])
+        found = judge(validator, these, [change.path for change in changes if change.blob])
         return [] if found is None else [found]
     if validator.name == "changelog":
         from gitcoord.validators.changelog import file_of
         from gitcoord.validators.changelog import judge as judge_changelog
 
         file = file_of(validator)
-        new = next((change.blob for change in span.changes if change.path == file), "")
+        new = next((change.blob for change in changes if change.path == file), "")
         before = _content(ctx, f"{span.base}:{file}") if span.base and new else b""
         found = judge_changelog(validator, these, before, _content(ctx, new) if new else b"")
         return [] if found is None else [found]
-    question = {"base": span.base, "commit": span.head, **_paths(these)}
+    question: Record = {"base": span.base, "commit": span.head, "paths": these[:_SHOWN]}
+    question |= {"more": max(0, len(these) - _SHOWN)} | ({"target": span.target} if span.target else {})
     return [ask_command(ctx, validator, span.moment, asked.actor, question, span.staged)]
-
-
-def _paths(paths: list[str]) -> Record:
-    return {"paths": paths[:_SHOWN], "more": max(0, len(paths) - _SHOWN)}
 
 
 def _content(ctx: Context, name: str) -> bytes:
@@ -122,21 +128,7 @@ def _content(ctx: Context, name: str) -> bytes:
 
 def on_deploy(ctx: Context, asked: Asked, target: str, commit: str, last: str) -> list[Result]:
     """Judge the files that changed since the last successful deploy ('': all files)."""
-    wanted = [v for v in asked.policy.validators if v.name == "placeholders"]
-    own = _own(asked, DEPLOY)
-    if not wanted and not own:
-        return []
-    changes = [change for change in span_between(ctx, DEPLOY, last, commit).changes if change.blob]
-    blobs = {change.path: change.blob for change in changes if change.mode != "160000"}
-    concerned = matching(ctx, asked.source, [v.every("path") for v in (*wanted, *own)], blobs)
-    results: list[Result] = []
-    for validator, these in zip((*wanted, *own), concerned):
-        files = [(path, blobs[path]) for path in these]
-        results += run_validators(
-            [validator],
-            lambda v, files=files: _judge_deploy(ctx, asked, v, files, (target, commit, last)),  # type: ignore[misc]
-        )
-    return results
+    return _results(ctx, asked, Span(DEPLOY, last, commit, target=target))
 
 
 def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list[str], commit: str) -> list[Verdict]:
@@ -147,18 +139,6 @@ def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list
         results = on_deploy(ctx, asked, target, commit, str(last.commit) if last is not None else "")
         found += as_verdicts(results, asked.actor.agent, commit)
     return found
-
-
-def _judge_deploy(
-    ctx: Context, asked: Asked, validator: Validator, files: list[tuple[str, str]], deploy: tuple[str, str, str]
-) -> list[Result]:
-    if validator.name == "placeholders":
-        from gitcoord.validators.placeholders import judge
-
-        return judge(validator, _read(ctx, files))
-    target, commit, last = deploy
-    question = {"target": target, "base": last, "commit": commit, **_paths([path for path, _ in files])}
-    return [ask_command(ctx, validator, DEPLOY, asked.actor, question)]
 
 
 def _read(ctx: Context, files: list[tuple[str, str]]) -> Iterable[tuple[str, bytes]]:
