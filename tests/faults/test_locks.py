@@ -431,26 +431,9 @@ def test_check_and_list_need_no_lock(holder: Holder) -> None:
     assert world.claim("list", agent="bob").code == 0
 
 
-def test_a_lock_that_cannot_be_put_back_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another git took the lock just before it was moved aside, and a third one just after."""
-    lock = tmp_path / "x.lock"
-    lock.touch()
-    known = LockNotes(str(tmp_path), str(tmp_path), Host().boot)
-    known.note(_dead(), ["x"]).taken(str(tmp_path), ["x"])
-
-    def between_two(path: str, aside: str) -> None:
-        (tmp_path / "new").write_text("second")
-        os.replace(tmp_path / "new", lock)
-        os.rename(path, aside)
-        lock.write_text("third")
-
-    monkeypatch.setattr(stale, "rename", between_two)
-    StaleLocks(known).remove_stale_locks(["x"])
-    assert lock.read_text() == "third"
-    assert not [name for name in os.listdir(tmp_path / "locks") if name.startswith("stale-")]
-
-
-def test_a_lock_that_was_taken_anew_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("third", [False, True])
+def test_a_lock_that_was_taken_anew_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, third: bool) -> None:
+    """Another git took the lock just before it was moved aside; and a third one perhaps just after, whose lock stays."""
     lock = tmp_path / "x.lock"
     lock.touch()
     known = LockNotes(str(tmp_path), str(tmp_path), Host().boot)
@@ -460,8 +443,10 @@ def test_a_lock_that_was_taken_anew_is_put_back(tmp_path: Path, monkeypatch: pyt
         (tmp_path / "new").write_text("second")
         os.replace(tmp_path / "new", lock)
         os.rename(path, aside)
+        if third:
+            lock.write_text("third")
 
     monkeypatch.setattr(stale, "rename", after_another)
     StaleLocks(known).remove_stale_locks(["x"])
-    assert lock.read_text() == "second"
+    assert lock.read_text() == ("third" if third else "second")
     assert not [name for name in os.listdir(tmp_path / "locks") if name.startswith("stale-")]

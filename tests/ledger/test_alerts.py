@@ -127,8 +127,8 @@ def test_the_projects_policy_sets_no_command(world: World) -> None:
 
 def test_hostile_words_are_data(world: World) -> None:
     name = "$(touch .git/pwned);`touch .git/pwned`'\"\n"
-    world.take(name, "-m", "$(touch .git/pwned)")
+    world.take("-m", "$(touch .git/pwned)", "--", name)
     world.fall_silent("alice")
-    world.take(name, agent="bob")
+    world.take("--", name, agent="bob")
     (row,) = alerts(world, 1)
     assert row["claims"][0]["path"] == name.rstrip("\n") + "\n" and not (world.top / ".git/pwned").exists()

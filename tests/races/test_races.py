@@ -117,47 +117,28 @@ def test_the_command_has_one_winner(project: Project, loops: Housekeeping, count
     project.assert_clean()
 
 
-# --- paths that overlap -------------------------------------------------------------------------------------------
+# --- paths that overlap, and modes ---------------------------------------------------------------------------------
+
+_BELOW = ("src", "src/lib", "src/lib/x.py", "src/app.py", "src/lib/deep/y.py", ".", "srcs", "src/lib")
+# (a b) against (b a) against (b c): each is granted whole or not at all, and somebody always wins.
+_CROSSED = (("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "a"), ("c", "a"), ("d", "b", "a"), ("e", "c"))
+_MODES = ("read", "intent", "write", "read")
+MIXED = {
+    "directory against file": [wants(word) for word in _BELOW],
+    "crossed requests": [wants(*items) for items in _CROSSED],
+    "modes": [wants(path, mode=mode) for mode in _MODES for path in ("src/lib", "src/lib/x.py")],
+}
 
 
-def test_a_directory_against_what_lies_below(project: Project, loops: Housekeeping) -> None:
+@pytest.mark.parametrize("what", MIXED)
+def test_requests_that_are_in_each_others_way(project: Project, loops: Housekeeping, what: str) -> None:
     began = time.monotonic()
-    words = ("src", "src/lib", "src/lib/x.py", "src/app.py", "src/lib/deep/y.py", ".", "srcs", "src/lib")
     with arena(project, 8) as place:
-        play_rounds(place, soak(16, 600), *map(wants, words))
-        play_freely(place, *map(wants, words))
+        play_rounds(place, soak(16, 600), *MIXED[what])
+        play_freely(place, *MIXED[what])
     loops.close()
     assert_sound(place)
-    note_figures("directory against file", place, loops, began)
-
-
-def test_crossed_requests_never_block_each_other(project: Project, loops: Housekeeping) -> None:
-    """(a b) against (b a) against (b c): each is granted whole or not at all, and somebody always wins."""
-    began = time.monotonic()
-    crossed = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "a"), ("c", "a"), ("d", "b", "a"), ("e", "c")]
-    orders = [wants(*items) for items in crossed]
-    with arena(project, 8) as place:
-        play_rounds(place, soak(16, 600), *orders)
-        play_freely(place, *orders)
-    loops.close()
-    assert_sound(place)
-    note_figures("crossed requests", place, loops, began)
-
-
-# --- modes and capacity -------------------------------------------------------------------------------------------
-
-
-def test_modes(project: Project, loops: Housekeeping) -> None:
-    began = time.monotonic()
-    orders = [
-        wants(path, mode=mode) for mode in ("read", "intent", "write", "read") for path in ("src/lib", "src/lib/x.py")
-    ]
-    with arena(project, 8) as place:
-        play_rounds(place, soak(16, 600), *orders)
-        play_freely(place, *orders)
-    loops.close()
-    assert_sound(place)
-    note_figures("modes", place, loops, began)
+    note_figures(what, place, loops, began)
 
 
 def test_two_intents_that_both_want_to_write(project: Project, loops: Housekeeping) -> None:
