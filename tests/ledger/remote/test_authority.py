@@ -111,13 +111,6 @@ def test_nobody_is_told_that_it_still_holds_what_it_lost(fleet: Fleet, machines:
     refused(one.claim("--json", "a", agent="alice"), "killed", 1)
 
 
-def test_all_or_nothing_between_machines(fleet: Fleet, machines: list[Machine]) -> None:
-    one, two = machines
-    assert one.claim("src/db.py", agent="alice").code == 0
-    refused(two.claim("--json", "a", "src", agent="bob"), "held", 1)
-    assert [claim["agent"] for claim in two.claim("list", "--json").json["claims"]] == ["alice"]
-
-
 def test_work_that_only_this_clone_has_is_not_released(fleet: Fleet, machines: list[Machine]) -> None:
     one, _ = machines
     assert one.claim("a", agent="alice").code == 0
@@ -232,28 +225,6 @@ def test_a_release_whose_answer_is_lost(fleet: Fleet, machines: list[Machine]) -
 
 
 # --- the ledger over there ----------------------------------------------------------------------------------------
-
-
-def test_a_rewound_ledger(fleet: Fleet, machines: list[Machine]) -> None:
-    one, two = machines
-    assert one.claim("a", agent="alice").code == 0
-    whole = fleet.refs()[LEDGER]
-    fleet.git("update-ref", LEDGER, f"{whole}~1")
-    refused(one.claim("--json", "src/db.py", agent="alice"), "could-not-judge", 4)
-    assert fleet.refs()[LEDGER] != whole
-    mended = one.coord("fsck", "--repair", "--json", agent="alice")
-    assert mended.code == 0 and fleet.git("rev-parse", f"{LEDGER}^").strip() == whole, mended
-    assert fleet.refs()["refs/claims/path/a/@alice"] == whole, "the claim, and only an epoch above it"
-    assert two.claim("src/db.py", agent="bob").code == 0
-
-
-def test_a_ledger_that_is_gone(fleet: Fleet, machines: list[Machine]) -> None:
-    one, _ = machines
-    assert one.claim("a", agent="alice").code == 0
-    fleet.git("update-ref", "-d", LEDGER)
-    found = one.claim("--json", "a", "src/db.py", agent="bob")
-    assert found.code == 4 and "gone" in found.json["message"], found
-    assert LEDGER not in fleet.refs()
 
 
 def test_a_plain_fetch_and_push_do_no_harm(fleet: Fleet, machines: list[Machine]) -> None:

@@ -54,17 +54,6 @@ def test_a_fork_has_to_say_what_it_is(fleet: Fleet) -> None:
     assert not fleet.events("adopt")
 
 
-def test_another_address_of_the_same_server(fleet: Fleet) -> None:
-    one, two = fleet.machines
-    one.join()
-    (fleet.place / "alias.git").symlink_to(fleet.bare)
-    two.git("remote", "set-url", "origin", str(fleet.place / "alias.git"))
-    refused(two.coord("init", "--remote", "origin", "--json"), "elsewhere", 1)
-    assert two.coord("init", "--remote", "origin", "--same").code == 0
-    assert two.claim("a", agent="bob").code == 0
-    assert one.claim("a", agent="alice").code == 1
-
-
 @pytest.mark.parametrize(
     "one, other, same",
     [
