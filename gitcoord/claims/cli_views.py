@@ -65,23 +65,27 @@ def _details(call: Call, claim: Row) -> list[str]:
 
 
 def check(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.query import Unseen
     from gitcoord.claims.query import check as app_check
 
     items = paths.items(call.ctx.repo, words)
     actor = call.actor_if_set_up() or Actor("")
-    result = call.read(lambda: app_check(call.ctx, actor, items), _CHECK_SECONDS, allowed=True, paths=[])
+    age = call.recent(_CHECK_SECONDS)
+    seconds: int | None = age.get("as_of_seconds")  # type: ignore[assignment]
+    unseen = Unseen(str(age["offline"]), seconds) if "offline" in age else None
+    result = {**call.read(lambda: app_check(call.ctx, actor, items, unseen), None, allowed=True, paths=[]), **age}
     call.screen.answer(result, ok=result["allowed"])
     if "message" in result:
         call.screen.note(f"no: {printable(result['message'])}")
     for row in result["paths"]:
-        _say_verdict(call, row)
+        _say_verdict(call, row, f", as of {format_duration(seconds or 0)} ago" if unseen is not None else "")
     return 0 if result["allowed"] else 1
 
 
-def _say_verdict(call: Call, row: Row) -> None:
+def _say_verdict(call: Call, row: Row, age: str) -> None:
     name = printable(str(row["path"]))
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
-    call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}")
+    call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}{age}")
     held: list[Row] = row["held"]
     call.screen.say(*("  " + line for line in call.screen.claim_lines(held)))
     if row["verdict"] == "unclaimed" and not call.screen.json:

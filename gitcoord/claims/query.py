@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import Unreachable
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import WRITE, Claim, Item, all_claims, claims_part, conflicts_of, covers_item, overlapping
+from gitcoord.claims.model import (
+    DEFAULT_TTL,
+    WRITE,
+    Claim,
+    Item,
+    all_claims,
+    claims_part,
+    conflicts_of,
+    covers_item,
+    overlapping,
+)
 from gitcoord.git.files import is_directory
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case
@@ -24,6 +36,14 @@ from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.annotations import Callable
+from gitcoord.startup.namedtuple import NamedTuple
+
+
+class Unseen(NamedTuple):
+    """A remote that decides and could not be asked: why, and how many seconds ago it was last seen; None: never."""
+
+    message: str
+    seconds: int | None
 
 
 def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: bool = False) -> dict[str, object]:
@@ -103,11 +123,16 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
     return {"claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
 
 
-def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
-    """May this agent write here now? Yes, no (with the holders), or CouldNotJudge."""
+def check(ctx: Context, actor: Actor, items: tuple[Item, ...], unseen: Unseen | None = None) -> dict[str, object]:
+    """May this agent write here now? Yes, no (with the holders), or CouldNotJudge.
+
+    `unseen`: a remote decides and does not answer. Its last known state counts no longer than a claim lives without it.
+    """
     agent = actor.agent
     snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, items))
     state, world = snapshot.state, ctx.world(snapshot)
+    if unseen is not None:
+        _require_recent(state, agent, items, unseen)
     send_due_heartbeat(ctx, snapshot, world, actor)
     refusal = halted(state) or admit_or_none(state, actor, world)
     if refusal is not None:
@@ -116,6 +141,18 @@ def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, obje
     _by_policy(ctx, snapshot, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
     allowed = all(row["verdict"] in ("mine", "free") for row in rows)
     return {"allowed": allowed, "paths": rows}
+
+
+def _require_recent(state: State, agent: str, items: tuple[Item, ...], unseen: Unseen) -> None:
+    """Unreachable where claims that were made or lost since the last contact may have changed the answer."""
+    mine = [c.ttl for item in items for c in overlapping(state, item) if c.agent == agent]
+    limit = min([DEFAULT_TTL, *mine])
+    if unseen.seconds is None or unseen.seconds > limit:
+        since = "never" if unseen.seconds is None else f"{format_duration(unseen.seconds)} ago"
+        raise Unreachable(
+            f"{unseen.message}; it was last seen {since}, and claims live {format_duration(limit)} without it",
+            hints=("what was last seen there: git claim list",),
+        )
 
 
 def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, object]:

@@ -169,6 +169,35 @@ def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
     fleet.assert_sound()
 
 
+def age_contact(machine: Machine, seconds: int) -> None:
+    """As if the last contact with the remote were so much longer ago."""
+    note = machine.git_dir / "gitcoord/looked"
+    boot, mono, wall = note.read_text().split("\n")
+    note.write_text(f"{boot}\n{int(mono) - seconds * 1000}\n{int(wall) - seconds}")
+
+
+def test_a_verdict_without_the_remote_says_how_old_it_is_and_is_none_beyond_the_ttl(
+    fleet: Fleet, machines: list[Machine]
+) -> None:
+    one, _ = machines
+    assert one.claim("a", "--ttl", "5m", agent="alice").code == 0
+    assert one.claim("check", "src/db.py", agent="alice").code == 0
+    fleet.bare.rename(fleet.place / "away.git")
+    age_contact(one, 4 * 60)
+    told = one.claim("check", "src/db.py", "a", agent="alice")
+    assert told.code == 0 and told.out == "src/db.py: yes, free, as of 4m ago\na: yes, yours, as of 4m ago\n", told
+    age_contact(one, 6 * 60)
+    assert "yes, free, as of 10m ago" in one.claim("check", "src/db.py", agent="alice").out
+    for words in (("a",), ("src/db.py", "a")):  # another may have taken it: its ttl is 5m
+        refused(one.claim("check", "--json", *words, agent="alice"), "unreachable", 5)
+    age_contact(one, 21 * 60)
+    refused(one.claim("check", "--json", "src/db.py", agent="alice"), "unreachable", 5)
+    found = one.claim("check", "src/db.py", agent="alice")
+    assert found.out == "" and "31m ago" in found.err, found
+    (fleet.place / "away.git").rename(fleet.bare)
+    assert one.claim("check", "src/db.py", agent="alice").out == "src/db.py: yes, free\n"
+
+
 def test_the_host_says_no(fleet: Fleet, machines: list[Machine]) -> None:
     one, _ = machines
     hook = fleet.hook("pre-receive", "echo 'this branch is protected, see the wiki'; exit 1\n")
