@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from gitcoord.base.names import printable
+from gitcoord.cli import setup_hooks as hook_files
 from gitcoord.cli import setup_ledger as membership
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import change_lines, kit, show_snippet
+from gitcoord.gates.hooks.cli import change_lines, kit
 from gitcoord.gates.hooks.managers import Managed
+from gitcoord.gates.hooks.presence import missing_gates
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
 from gitcoord.ledger.remote.membership import Membership, begin
@@ -30,8 +32,9 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     there = found.here and not found.other
     gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
     plan = hooks.plan(call.ctx, kit(), gates)
+    edits = hook_files.manager_edits(call, values, plan, dry_run=dry_run)
     changes = harness.setting_up(known, place)
-    todo = _todo(call, found, plan, gates[0], files) + tools.lines(changes)
+    todo = _todo(call, found, plan, gates[0], files) + hook_files.edit_lines(edits) + tools.lines(changes)
     already = _already(plan, files, there=there, tools=tools.ready(changes))
     call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *already)
     result: dict[str, Any] = {"dry_run": dry_run, "created": not there, "policy": files, "authority": _authority(found)}
@@ -41,17 +44,22 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         result |= _begin(call, found)
         if isinstance(plan, hooks.Plan):
             hooks.install(call.ctx, plan)
+        hook_files.write_edits(call, edits)
         changes = harness.apply(changes, place)
     managed = {"manager": plan.manager, "snippet": plan.snippet} if isinstance(plan, Managed) else {}
     none = {"way": "managed", "directory": "", "hooks": [], "gate_refs": []}
     result |= plan.result() if isinstance(plan, hooks.Plan) else {**none, **managed}
     result["tools"] = [change.row() for change in changes]
-    call.screen.answer({"changed": bool(todo) and not dry_run, **result})
-    _end(call, managed, tools.to_commit(result["policy"], changes, place), todo=bool(todo), dry_run=dry_run)
+    missing = [] if dry_run else missing_gates(call.ctx)
+    result["missing_gates"] = [gate.event for gate in missing]
+    call.screen.answer({"changed": bool(todo) and not dry_run, **result}, ok=not missing)
+    written = [*result["policy"], *(edit.name for edit in edits)]
+    _end(call, tools.to_commit(written, changes, place), todo=bool(todo), dry_run=dry_run)
     if not dry_run:
         membership.tell_authority(call, found, str(result["authority"]).removeprefix("local"))
     tools.tell(call, known, changes)
-    return 0
+    hook_files.tell_missing(call, missing)
+    return 1 if missing else 0
 
 
 def _authority(found: Membership) -> str:
@@ -96,10 +104,7 @@ def _already(plan: hooks.Plan | Managed, files: list[str], *, there: bool, tools
     return [f"already there: {', '.join(found)}"] if found else []
 
 
-def _end(call: Call, managed: dict[str, str], files: list[str], *, todo: bool, dry_run: bool) -> None:
-    if managed:
-        call.screen.note(f"note: {managed['manager']} looks after the hooks here, so none were installed; add this:")
-        show_snippet(call, managed)
+def _end(call: Call, files: list[str], *, todo: bool, dry_run: bool) -> None:
     if dry_run:
         call.screen.say("nothing was changed")
         return

@@ -29,7 +29,7 @@ def chosen(call: Call, values: Values, *, dry_run: bool) -> Membership:
     if found.here or found.remotes:
         return found
     require_room(call.ctx)
-    if found.known and not local and not dry_run and _is_asked(values):
+    if found.known and not local and not dry_run and is_asked(values):
         name = "origin" if "origin" in found.known else found.known[0]
         if said_yes(f"share the ledger through {quote(name)}, so that all its clones use this one?"):
             return found._replace(remotes=(name,))
@@ -85,13 +85,13 @@ def tell_authority(call: Call, found: Membership, remote: str) -> None:
         call.screen.hint(f"share it with all clones of {quote(name)}: git coord setup --remote {shell_word(name)}")
 
 
-def _is_asked(values: Values) -> bool:
+def is_asked(values: Values) -> bool:
     return not values.get("yes") and at_terminal()
 
 
 def confirm(values: Values, question: str) -> None:
     """Only a person is asked, who has not said --yes."""
-    if not _is_asked(values):
+    if not is_asked(values):
         return
     if not said_yes(question):
         raise Refused(Refusal("declined", "nothing was changed"))

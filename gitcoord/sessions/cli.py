@@ -25,7 +25,7 @@ def briefing_lines(call: Call, result: Record, *, brief: bool) -> list[str]:
     """The result of `begin`, as lines of text."""
     verb = "opened" if result["opened"] else "goes on"
     lines = [f"session {result['session']} of {result['agent']} {verb}"]
-    for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others):
+    for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others, _gates):
         lines += part(call, result, brief)
     return lines
 
@@ -132,6 +132,13 @@ def _others(call: Call, result: Record, brief: bool) -> list[str]:
     ]
     found = call.screen.table(lines, ["cyan", "dim", "dim"])
     return [f"others here: {len(rows) or 'nobody'}", *("  " + line for line in found)]
+
+
+def _gates(call: Call, result: Record, brief: bool) -> list[str]:
+    from gitcoord.views.cli import gates_line
+
+    events = result["missing_gates"]
+    return [call.screen.paint(gates_line(events), "yellow")] if events else []
 
 
 def stop(call: Call, values: Values, words: list[str]) -> int:

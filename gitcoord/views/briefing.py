@@ -21,6 +21,7 @@ from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.reader import Source
 from gitcoord.sessions.service import start
 from gitcoord.tasks.model import Task, ready, task_record, tasks_of
+from gitcoord.views.status import missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def begin(ctx: Context, actor: Actor) -> Row:
         "handoffs": [row for row in offered if row["for_you"]],
         "tasks": _next_tasks(state),
         "others": _others(state, world, actor.agent),
+        "missing_gates": missing(ctx),
     }
 
 

@@ -13,7 +13,7 @@ from gitcoord.views import status as views
 
 def status(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent(warns=False)  # the warnings below say it
-    empty: Row = {"claims": [], "agents": [], "halted": None, "warnings": []}
+    empty: Row = {"claims": [], "agents": [], "halted": None, "warnings": [], "missing_gates": []}
     result = call.show(lambda: {**views.status(call.ctx, call.actor_or_none()), **age}, None, **empty)
     if result is None:
         return 0
@@ -28,7 +28,13 @@ def status(call: Call, values: Values, words: list[str]) -> int:
     known = [agent for agent in result["agents"] if agent["state"] != "ended"]
     call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
     call.screen.say(f"ledger: {result['seq']} events")
+    if result["missing_gates"]:
+        call.screen.say(call.screen.paint(gates_line(result["missing_gates"]), "yellow"))
     return 0
+
+
+def gates_line(events: list[str]) -> str:
+    return f"gates: {', '.join(events)} not in place here, so that changes are not judged: git coord setup"
 
 
 def _agent_lines(call: Call, agents: list[Any]) -> list[str]:

@@ -29,7 +29,15 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         **{key: listed[key] for key in ("server_claims",) if key in listed},
         "agents": agents(snapshot.state, ctx.world(snapshot)),
         "warnings": warnings,
+        "missing_gates": missing(ctx),
     }
+
+
+def missing(ctx: Context) -> list[str]:
+    """The gates that do not run in this work tree."""
+    from gitcoord.gates.hooks.presence import missing_gates
+
+    return [gate.event for gate in missing_gates(ctx)]
 
 
 def known_agents(ctx: Context) -> dict[str, object]:

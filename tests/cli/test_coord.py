@@ -14,6 +14,10 @@ from tests.races.support import wait_until
 from tests.support import COORD, git
 
 GIT = shutil.which("git")
+NO_HOOKS = (
+    "gates: pre-commit, pre-merge-commit, reference-transaction, pre-push not in place here, so that changes are not judged: git coord"
+    " setup\n"
+)
 
 
 # --- init ----------------------------------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ def test_the_starter_policy_does_not_write_through_links(plain: World) -> None:
 def test_start_and_stop(world: World) -> None:
     told = (
         "rules: none\ncopy: up to date with 'main'\nyou hold: nothing\nyou wait for: nothing\nyou were doing: nothing\n"
-        "handoffs for you: none\nnext tasks: none\nothers here: nobody\n"
+        f"handoffs for you: none\nnext tasks: none\nothers here: nobody\n{NO_HOOKS}"
     )
     assert world.coord("start") == Done(0, "session 1 of alice opened\n" + told, "")
     assert world.coord("start") == Done(0, "session 1 of alice goes on\n" + told, "")
@@ -224,7 +228,7 @@ def test_start_tells_what_was_lost(world: World) -> None:
 
 
 def test_status(world: World) -> None:
-    assert world.coord("status") == Done(0, "claims: none\nagents: none\nledger: 1 events\n", "")
+    assert world.coord("status") == Done(0, f"claims: none\nagents: none\nledger: 1 events\n{NO_HOOKS}", "")
     world.take("src", "-m", "fix")
     world.coord("start", agent="bob")
     world.person("halt", "-m", "stop it")

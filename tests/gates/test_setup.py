@@ -104,10 +104,10 @@ def test_a_person_is_asked_once(place: Place) -> None:
 @pytest.mark.parametrize("place", [CHAIN], indirect=True)
 def test_with_a_manager_the_rest_is_set_up(place: Place) -> None:
     place.write(".husky/pre-commit", "npm test\n")
-    done = place.ok("setup")
-    assert "husky looks after the hooks" in done.err and "git-claim --gate pre-push" in done.out
+    done = place.coordinate("setup")
+    assert done.code == 1 and "husky looks after the hooks" in done.err and "git-claim --gate pre-push" in done.out
     assert "refs/heads/gitcoord" in place.refs() and not (place.hooks / "pre-commit").exists()
-    row = place.ok("setup", "--json").json
+    row = place.coordinate("setup", "--json").json
     assert (row["way"], row["manager"], row["hooks"]) == ("managed", "husky", [])
 
 

@@ -103,7 +103,12 @@ def change_lines(steps: list[hooks.HookChange], *, done: bool) -> list[str]:
             continue
         more, beside = "", printable(os.path.basename(step.kept))
         if step.action == "installed" and step.kept:
-            more = f"; the hook that was there runs first, as {beside}"
+            first = (
+                "the hook that was there runs first, as"
+                if step.ran
+                else "the file that was there has no run bit: kept as"
+            )
+            more = f"; {first} {beside}"
         elif step.action == "set aside":
             more = " (it was changed since it was installed)"
         elif step.action == "left":

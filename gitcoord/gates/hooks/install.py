@@ -33,6 +33,7 @@ class HookChange(NamedTuple):
     path: str
     data: bytes = b""
     kept: str = ""
+    ran: bool = True  # git ran the file that was there
 
     def row(self) -> dict[str, object]:
         row: dict[str, object] = {"hook": self.event, "action": self.action, "file": self.path}
@@ -126,7 +127,7 @@ def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
                 hints=(f"merge both into {path} and remove {kept}",),
             )
         )
-    return HookChange(event, "installed", path, data, kept)
+    return HookChange(event, "installed", path, data, kept, ran=is_executable(path))
 
 
 def _named_hook(kit: Kit, event: str, directory: str) -> HookChange:
@@ -276,7 +277,7 @@ def require_unmanaged(found: Plan | Managed) -> Plan:
         Refusal(
             "managed",
             f"the hooks of this repository are managed by {found.manager} ({found.why}); nothing was changed",
-            hints=(f"add the lines above to {found.manager}",) if found.manager != "core.hooksPath" else (),
+            hints=("let setup add them: git coord setup --edit-hooks",) if found.file_of("pre-commit") else (),
         )
     )
     error.data = {"manager": found.manager, "snippet": found.snippet}

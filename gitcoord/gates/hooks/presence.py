@@ -1,0 +1,105 @@
+"""Which of gitcoord's gates run here: by the files that git will run, and those that a manager of hooks will run for it."""
+
+from __future__ import annotations
+
+from gitcoord.gates.hooks.install import CONFIGURED, git_version
+from gitcoord.gates.hooks.managers import (
+    HUSKY,
+    LEFTHOOK,
+    PRE_COMMIT,
+    PRE_COMMIT_MARKS,
+    Managed,
+    asks_gitcoord,
+    find_manager,
+)
+from gitcoord.gates.hooks.text import is_ours
+from gitcoord.git.commands.refs import hooks_dir
+from gitcoord.git.commands.settings import list_local_settings
+from gitcoord.git.config import parse_settings
+from gitcoord.git.files import exists, is_executable, read_file
+from gitcoord.ledger.context import Context
+from gitcoord.startup.namedtuple import NamedTuple
+
+GATES = ("pre-commit", "pre-merge-commit", "reference-transaction", "pre-push")
+_LARGEST = 1 << 20
+
+
+class MissingGate(NamedTuple):
+    """A gate that does not run here, and why not."""
+
+    event: str
+    why: str
+
+
+def missing_gates(ctx: Context) -> list[MissingGate]:
+    """The gates that do not run in this work tree, without those that the manager of its hooks does not know."""
+    if not ctx.repo.worktree or ctx.reads_only:
+        return []
+    directory = _directory(ctx)
+    lacking = [event for event in GATES if not _runs(directory, event)]
+    if not lacking:
+        return []
+    local = dict(parse_settings(list_local_settings(ctx.repo.env).out))
+    if any(f"hook.gitcoord-{event}.command" in local for event in lacking) and git_version(ctx) >= CONFIGURED:
+        return _missing_in_settings(ctx, lacking, local)
+    manager = find_manager(ctx, directory, ctx.repo.common_dir)
+    if manager is None:
+        return [MissingGate(event, _why(directory, event)) for event in lacking]
+    found = [(event, _why_managed(ctx, manager, directory, event)) for event in lacking if event in manager.events]
+    return [MissingGate(event, why) for event, why in found if why]
+
+
+def _directory(ctx: Context) -> str:
+    """Where git looks for hooks."""
+    path = ctx.settings.get("core.hookspath")
+    if not path:
+        return f"{ctx.repo.common_dir}/hooks"
+    if path.startswith(("~", "%")):
+        return hooks_dir(ctx.repo.env, ctx.repo.worktree).text
+    return path if path.startswith("/") else f"{ctx.repo.worktree}/{path}"
+
+
+def _runs(directory: str, event: str) -> bool:
+    """Whether git finds a hook here that asks gitcoord by itself. git leaves out a file without its run bit."""
+    path = f"{directory}/{event}"
+    text = read_file(path, _LARGEST)
+    return (is_ours(text) or asks_gitcoord(text, event)) and is_executable(path)
+
+
+def _missing_in_settings(ctx: Context, events: list[str], local: dict[str, str]) -> list[MissingGate]:
+    missing = []
+    for event in events:
+        path = f"{ctx.repo.common_dir}/hooks/gitcoord-{event}"
+        if f"hook.gitcoord-{event}.command" not in local:
+            missing.append(MissingGate(event, "the settings name no hook"))
+        elif not is_ours(read_file(path, _LARGEST)) or not is_executable(path):
+            missing.append(MissingGate(event, _why(f"{ctx.repo.common_dir}/hooks", f"gitcoord-{event}")))
+    return missing
+
+
+def _why(directory: str, name: str) -> str:
+    path = f"{directory}/{name}"
+    if not exists(path):
+        return "there is no hook"
+    return f"{path} has no run bit" if not is_executable(path) else f"{path} does not ask gitcoord"
+
+
+def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> str:
+    """Why a manager does not ask gitcoord at this event; '' where it does."""
+    installed, path = f"{directory}/{event}", manager.file_of(event)
+    if path and not asks_gitcoord(read_file(f"{ctx.repo.worktree}/{path}", _LARGEST), event):
+        return f"{path} does not ask gitcoord"
+    if not path:
+        return _why(directory, event)
+    if manager.manager == HUSKY and not directory.rstrip("/").endswith((".husky", ".husky/_")):
+        return "husky is not installed in this clone: npx husky"
+    marks = {LEFTHOOK: (b"lefthook",), PRE_COMMIT: PRE_COMMIT_MARKS}.get(manager.manager, (b"",))
+    if not exists(installed) or not any(mark in read_file(installed, _LARGEST) for mark in marks):
+        return f"no hook is installed: {install_command(manager, event)}"
+    return "" if is_executable(installed) else f"{installed} has no run bit"
+
+
+def install_command(manager: Managed, event: str) -> str:
+    """The command of the manager that makes git run it at this event."""
+    commands = {HUSKY: "npx husky", LEFTHOOK: "lefthook install", PRE_COMMIT: f"pre-commit install -t {event}"}
+    return commands[manager.manager]

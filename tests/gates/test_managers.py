@@ -1,0 +1,236 @@
+"""husky, lefthook and pre-commit: setup says what is not in place, and offers to edit their own files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_git import GitRepo
+
+from gitcoord.gates.hooks.managers import EVENTS
+from tests.cli.support import Done
+from tests.gates.places import CHAIN, Place
+from tests.support import COORD
+
+GATES = ["pre-commit", "pre-merge-commit", "pre-push"]
+ALL = ["pre-commit", "pre-merge-commit", "reference-transaction", "pre-push"]
+KNOWN_TO_HUSKY = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push")
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture
+def place(git_repo: GitRepo, tmp_path: Path) -> Place:
+    return Place(Path(git_repo.workspace), tmp_path, CHAIN)
+
+
+def install_husky(place: Place) -> None:
+    """As `npx husky` does: wrappers that run the scripts of .husky with sh."""
+    for event in KNOWN_TO_HUSKY:
+        wrapper = '#!/bin/sh\ns=$(dirname "$(dirname "$0")")/%s\n[ ! -f "$s" ] || sh -e "$s" "$@"\n'
+        place.script(place.top / ".husky/_" / event, wrapper % event)
+    place.git("config", "core.hooksPath", ".husky/_")
+
+
+def yaml(path: Path) -> Any:
+    """The content, by a parser of YAML that is not gitcoord's."""
+    program = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))"
+    done = subprocess.run([SYSTEM_PYTHON, "-c", program, str(path)], capture_output=True, text=True, check=False)
+    if "No module named" in done.stderr:
+        pytest.skip("this machine has no PyYAML")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def at_terminal(place: Place, *words: str, answers: list[tuple[bytes, str]]) -> Done:
+    with place.terminal(*words, argv=COORD, env=place.path) as shown:
+        for question, answer in answers:
+            shown.until(lambda text, question=question: question in text)  # type: ignore[misc]
+            os.write(shown._master, f"{answer}\n".encode())
+        return shown.end()
+
+
+# --- what is not in place -----------------------------------------------------------------------------------------------
+
+
+def test_setup_ends_with_what_is_not_in_place(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    install_husky(place)
+    done = place.coordinate("setup")
+    assert done.code == 1 and "not in place" in done.err.split("\n")[-5], done
+    assert "pre-commit: .husky/pre-commit does not ask gitcoord" in done.err
+    assert "git coord setup --edit-hooks" in done.err
+    row = place.coordinate("setup", "--json")
+    assert (row.code, row.json["ok"], row.json["missing_gates"]) == (1, False, GATES)
+    assert (place.top / ".husky/pre-commit").read_text() == "npm test\n"
+
+
+def test_status_and_start_say_so_until_they_are_there(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    install_husky(place)
+    place.coordinate("setup")
+    line = "gates: pre-commit, pre-merge-commit, pre-push not in place here, so that changes are not judged: git coord setup"
+    for words in (("status",), ("start",), ("start", "--brief")):
+        assert line in place.coord(*words).out, words
+    assert place.coord("status", "--json").json["missing_gates"] == GATES
+    assert place.coord("start", "--json").json["missing_gates"] == GATES
+    place.ok("setup", "--edit-hooks")
+    assert "gates:" not in place.coord("status").out + place.coord("start").out
+    assert place.coord("status", "--json").json["missing_gates"] == []
+
+
+def test_without_a_manager_setup_puts_all_in_place(place: Place) -> None:
+    place.init()
+    assert place.coord("status", "--json").json["missing_gates"] == ALL
+    assert place.ok("setup", "--json").json["missing_gates"] == []
+    assert "gates:" not in place.coord("status").out
+
+
+def test_a_hook_without_its_run_bit_does_not_run(place: Place) -> None:
+    place.ok("setup")
+    (place.hooks / "pre-push").chmod(0o644)
+    assert place.coord("status", "--json").json["missing_gates"] == ["pre-push"]
+    place.ok("setup")
+    assert os.access(place.hooks / "pre-push", os.X_OK) and "gates:" not in place.coord("status").out
+
+
+def test_a_kept_file_without_its_run_bit_is_not_said_to_run(place: Place) -> None:
+    place.script(place.hooks / "pre-commit", "#!/bin/sh\nexit 1\n", mode=0o644)
+    place.script(place.hooks / "pre-push", "#!/bin/sh\nexit 0\n")
+    done = place.ok("setup")
+    told = {line.partition(";")[0].rpartition("/")[2]: line for line in done.out.splitlines() if "will install" in line}
+    assert "has no run bit" in told["pre-commit"] and "runs first" not in told["pre-commit"]
+    assert "runs first" in told["pre-push"]
+    place.git("commit", "-q", "--allow-empty", "-m", "x")
+
+
+def test_a_shared_directory_is_named(place: Place, tmp_path: Path) -> None:
+    place.git("config", "core.hooksPath", str(tmp_path / "shared"))
+    done = place.coordinate("setup", "--json")
+    assert done.code == 1 and done.json["missing_gates"] == ALL
+    for event in ALL:
+        place.script(tmp_path / "shared" / event, f"#!/bin/sh\n# git-claim --gate {event}\n")
+    assert place.coord("status", "--json").json["missing_gates"] == ALL, "a comment asks nobody"
+    for event in ALL:
+        place.script(tmp_path / "shared" / event, f'#!/bin/sh\ngit-claim --gate {event} "$@"\n')
+    assert place.coord("status", "--json").json["missing_gates"] == []
+
+
+# --- editing -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_lines_are_shown_first_and_a_person_is_asked(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    install_husky(place)
+    done = at_terminal(
+        place, "setup", answers=[(b"add them to the files of husky? [Y/n] ", "n"), (b"go on? [Y/n] ", "y")]
+    )
+    assert done.code == 1 and "+ if [ -n" in done.out.partition("[Y/n]")[0], done
+    assert (place.top / ".husky/pre-commit").read_text() == "npm test\n"
+    done = at_terminal(
+        place, "setup", answers=[(b"add them to the files of husky? [Y/n] ", "y"), (b"go on? [Y/n] ", "y")]
+    )
+    assert done.code == 0 and "not in place" not in done.out, done
+
+
+def test_a_dry_run_edits_nothing(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    install_husky(place)
+    done = place.ok("setup", "--dry-run", "--edit-hooks")
+    assert "would add lines to .husky/pre-commit" in done.out
+    assert (place.top / ".husky/pre-commit").read_text() == "npm test\n"
+
+
+def test_husky_then_asks_gitcoord(place: Place) -> None:
+    place.write(".husky/pre-commit", "echo first >>ran\nexit 0\n")
+    place.write(".husky/pre-push", "cat >pushed\n")
+    install_husky(place)
+    place.ok("setup", "--edit-hooks")
+    assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=place.path).code == 0
+    assert place.judged() == ["pre-commit", "prepare-commit-msg", "post-commit"]
+    assert (place.top / "ran").read_text() == "first\n", "the project's own commands run too"
+    place.says(1)
+    assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=place.path).code == 1
+    before = (place.top / ".husky/pre-commit").read_text()
+    place.ok("setup", "--edit-hooks")
+    assert (place.top / ".husky/pre-commit").read_text() == before, "repeating it changes nothing"
+
+
+def test_husky_that_is_not_installed_is_said(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    done = place.coordinate("setup", "--edit-hooks")
+    assert done.code == 1 and "husky is not installed in this clone: npx husky" in done.err, done
+    install_husky(place)
+    place.ok("setup")
+
+
+@pytest.mark.parametrize("text", ["exit 0\n", "exec git lfs pre-push\n", "#!/usr/bin/env node\nprocess.exit(0)\n"])
+def test_a_script_that_would_not_reach_the_line_is_left_to_its_owner(place: Place, text: str) -> None:
+    place.write(".husky/pre-push", text)
+    install_husky(place)
+    done = place.coordinate("setup", "--edit-hooks")
+    assert done.code == 1 and "to be edited by hand: .husky/pre-push" in done.err, done
+    assert (place.top / ".husky/pre-push").read_text() == text
+
+
+LEFTHOOK = {
+    "empty": "",
+    "another hook": "# ours\npre-commit:\n  parallel: true\n  commands:\n    lint:\n      run: make lint\n",
+    "deep": "pre-push:\n    commands:\n        test:\n            run: make test # all\ncolors: false\n",
+    "jobs": "pre-commit:\n  jobs:\n    - run: make lint\n\nassert_lefthook_installed: true\n",
+}
+
+
+@pytest.mark.parametrize("case", LEFTHOOK)
+def test_lefthook_gets_the_command(place: Place, case: str) -> None:
+    place.write("lefthook.yml", LEFTHOOK[case])
+    before = yaml(place.top / "lefthook.yml") or {}
+    done = place.coordinate("setup", "--edit-hooks")
+    assert done.code == 1 and "lefthook install" in done.err, done
+    after = yaml(place.top / "lefthook.yml")
+    for event in EVENTS:
+        command = after[event]["commands"].pop("gitcoord")
+        assert f"git-claim --gate {event}" in command["run"] and command["use_stdin"] is True
+    left = {key: value for key, value in after.items() if value not in ({"commands": {}},)}
+    for value in left.values():
+        if isinstance(value, dict) and value.get("commands") == {}:
+            del value["commands"]
+    assert left == before
+    assert all(line in (place.top / "lefthook.yml").read_text().split("\n") for line in LEFTHOOK[case].split("\n"))
+    for event in ALL:
+        place.script(place.hooks / event, f"#!/bin/sh\ncall_lefthook run {event}\n")
+    place.ok("setup")
+
+
+PRE_COMMIT = {
+    "empty": "repos: []\n",
+    "flat": "repos:\n- repo: https://example.com/x\n  rev: v1\n  hooks:\n  - id: x\n",
+    "indented": "default_stages: [pre-commit]\nrepos:\n  - repo: https://example.com/x\n    rev: v1\n    hooks:\n      - id: x\nfail_fast: true\n",
+}
+
+
+@pytest.mark.parametrize("case", PRE_COMMIT)
+def test_pre_commit_gets_the_hooks(place: Place, case: str) -> None:
+    file = place.top / ".pre-commit-config.yaml"
+    file.write_text(PRE_COMMIT[case])
+    before = yaml(file)
+    done = place.coordinate("setup", "--edit-hooks")
+    assert done.code == 1 and "pre-commit install -t pre-push" in done.err, done
+    after = yaml(file)
+    local = after["repos"].pop(0)
+    assert after == before and local["repo"] == "local"
+    assert [hook["stages"] for hook in local["hooks"]] == [[event] for event in KNOWN_TO_HUSKY]
+    for event in GATES:
+        place.script(place.hooks / event, "#!/bin/sh\n# File generated by pre-commit: https://pre-commit.com\n")
+    place.ok("setup")
+
+
+@pytest.mark.parametrize("name, text", [("lefthook.toml", ""), ("lefthook.yml", "pre-commit: {commands: {}}\n")])
+def test_another_form_is_left_to_its_owner(place: Place, name: str, text: str) -> None:
+    place.write(name, text)
+    done = place.coordinate("setup", "--edit-hooks")
+    assert done.code == 1 and f"to be edited by hand: {name}" in done.err and "git-claim --gate pre-push" in done.out
+    assert (place.top / name).read_text() == text
