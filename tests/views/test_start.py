@@ -17,7 +17,7 @@ FILES = {
 }  # fmt: skip
 ORDER = (
     "session ", "rules: ", "state: ", "decisions: ", "lessons: ", "copy: ", "you hold: ", "you wait for: ",
-    "you were doing", "handoffs for you: ", "next tasks", "others here: ",
+    "you were doing", "handoffs for you: ", "next tasks", "others here: ", "gates: ",
 )  # fmt: skip
 SAID = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the printer", "--next", "print")
 

@@ -14,7 +14,7 @@ from gitcoord.gates.hooks.managers import (
 )
 from gitcoord.gates.hooks.text import is_ours
 from gitcoord.git.commands.refs import hooks_dir
-from gitcoord.git.commands.settings import list_local_settings
+from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import exists, is_executable, read_file
 from gitcoord.ledger.context import Context
@@ -39,7 +39,7 @@ def missing_gates(ctx: Context) -> list[MissingGate]:
     lacking = [event for event in GATES if not _runs(directory, event)]
     if not lacking:
         return []
-    local = dict(parse_settings(list_local_settings(ctx.repo.env).out))
+    local = dict(parse_settings(list_settings(ctx.repo.env).out))
     if any(f"hook.gitcoord-{event}.command" in local for event in lacking) and git_version(ctx) >= CONFIGURED:
         return _missing_in_settings(ctx, lacking, local)
     manager = find_manager(ctx, directory, ctx.repo.common_dir)
