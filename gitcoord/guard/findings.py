@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.agent_tools import TOOLS
 from gitcoord.base.names import covers
 from gitcoord.gates.judge import Verdict
 from gitcoord.ledger.state import State
@@ -13,24 +14,9 @@ from gitcoord.validators.tool_event import ALLOW, ASK
 # The content that a tool is about to write is not known: no release and no approval is about it.
 UNKNOWN_CONTENT = "untold"
 AUTO = "auto: "  # what the reason of a claim begins with that the guard took
-# Where agent tools keep the settings that make them call the guard, below a work tree or a home.
-_SETTINGS = (
-    ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".codex/config.toml",
-    ".gemini/settings.json", ".cursor/hooks.json", ".windsurf/hooks.json", ".codeium/windsurf/hooks.json",
-    ".devin/hooks.json", ".devin/hooks.v1.json", ".devin/config.json", ".devin/config.local.json",
-    ".config/devin/config.json", ".codeium/hooks.json",
-)  # fmt: skip
-_SETTINGS_BELOW = (
-    ".github/hooks/",
-    ".opencode/plugins/",
-    ".opencode/plugin/",
-    ".config/opencode/plugins/",
-    ".copilot/hooks/",
-)
-_OWN = (
-    ".github/hooks/gitcoord.json", ".copilot/hooks/gitcoord.json", ".opencode/plugins/gitcoord.js",
-    ".config/opencode/plugins/gitcoord.js",
-)  # fmt: skip
+# Settings that make agent tools call the guard: files, and directories of them.
+_FILES = tuple(f"/{name}" for tool in TOOLS for name in tool.settings if not name.endswith("/"))
+_DIRECTORIES = tuple(f"/{name}" for tool in TOOLS for name in tool.settings if name.endswith("/"))
 
 
 class Finding(NamedTuple):
@@ -66,18 +52,16 @@ def decision_for(verdict: Verdict) -> str:
 
 def is_setting(path: str) -> bool:
     """Could this file hold what makes an agent's tool call the guard? An absolute path."""
-    return path.endswith(tuple(f"/{name}" for name in _SETTINGS)) or any(
-        f"/{place}" in path for place in _SETTINGS_BELOW
-    )
+    return path.endswith(_FILES) or any(place in path for place in _DIRECTORIES)
 
 
 def settings_below(path: str) -> list[str]:
     """The settings files below a directory, which are deleted with it."""
     found = []
-    for name in (*_SETTINGS, *_OWN):
+    for name in _FILES:
         parts = name.split("/")
-        heads = ["/".join(parts[:at]) for at in range(1, len(parts))]
-        found += [f"{path}{name[len(head) :]}" for head in heads if path.endswith(f"/{head}")]
+        heads = ["/".join(parts[:at]) for at in range(2, len(parts))]
+        found += [f"{path}{name[len(head) :]}" for head in heads if path.endswith(head)]
     return found
 
 

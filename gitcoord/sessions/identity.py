@@ -7,6 +7,7 @@ one checkout never become one by accident.
 
 from __future__ import annotations
 
+from gitcoord.base.agent_tools import TOOLS
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import agent_from_email, check_agent, printable
 from gitcoord.git.files import listdir, read_file, remove_file, write_file
@@ -15,21 +16,9 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 
-# Of each agent tool: its name, variables that show its presence, and variables with its conversation.
-_TOOLS = (
-    ("claude", (b"CLAUDECODE", b"CLAUDE_CODE_ENTRYPOINT"), (b"CLAUDE_CODE_SESSION_ID",)),
-    ("codex", (b"CODEX_SANDBOX", b"CODEX_SANDBOX_NETWORK_DISABLED"), (b"CODEX_SESSION_ID", b"CODEX_THREAD_ID")),
-    ("gemini", (b"GEMINI_CLI",), (b"GEMINI_SESSION_ID",)),
-    ("cursor", (b"CURSOR_AGENT",), (b"CURSOR_CONVERSATION_ID", b"CURSOR_TRACE_ID")),
-    ("copilot", (b"COPILOT_CLI", b"COPILOT_AGENT"), (b"COPILOT_SESSION_ID",)),
-    ("opencode", (b"OPENCODE",), (b"OPENCODE_SESSION_ID",)),
-    ("windsurf", (b"WINDSURF_AGENT",), (b"WINDSURF_TRAJECTORY_ID",)),
-)
 _WORD = "abcdefghijklmnopqrstuvwxyz0123456789"
 _LONGEST = 64  # letters of a name
 _LEAST = 4  # letters of an id: fewer would make two subagents one too often
-# Tools whose process may host several conversations at a time.
-_HOSTS = ("cursor", "windsurf", "opencode", "copilot")
 # Programs between an agent tool and its hook.
 _BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "timeout")
 _HINTS = (
@@ -124,17 +113,17 @@ def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
 
 
 def in_tool(environ: Environ) -> bool:
-    return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
+    return any(environ.get(marker) for tool in TOOLS for marker in tool.markers)
 
 
 def _conversation(environ: Environ) -> Actor | None:
-    for tool, markers, ids in _TOOLS:
-        if not any(environ.get(marker) for marker in markers) and tool != "codex":
+    for tool in TOOLS:
+        if not any(environ.get(marker) for marker in tool.markers) and tool.name != "codex":
             continue
-        for variable in ids:
+        for variable in tool.ids:
             conversation = _text(environ, variable)
             if conversation:
-                return _of(tool, conversation)
+                return _of(tool.name, conversation)
     return None
 
 
@@ -183,7 +172,7 @@ def note_tool(ctx: Context, tool: str, actor: Actor) -> None:
     old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot)
     if old is not None and (old.session or old.agent == actor.agent):
         return
-    shared = old is not None and tool in _HOSTS
+    shared = old is not None and any(one.hosts_several for one in TOOLS if one.name == tool)
     note_process(ctx, pid, Actor("") if shared else actor._replace(session=0))
 
 

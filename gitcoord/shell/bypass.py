@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.agent_tools import TOOLS
 from gitcoord.shell.effect_collector import EffectCollector
 
 # Variables that send git to other settings, another index or other refs than the hooks watch.
@@ -9,11 +10,8 @@ _GIT = (
     "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_EXEC_PATH",
     "GIT_TEMPLATE_DIR", "GIT_REPLACE_REF_BASE", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 )  # fmt: skip
-# By which gitcoord knows an agent tool's conversation, or its subagent, in a shell (sessions/identity.py).
-_WHO = (
-    "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID", "CURSOR_CONVERSATION_ID",
-    "CURSOR_TRACE_ID", "COPILOT_SESSION_ID", "OPENCODE_SESSION_ID", "WINDSURF_TRAJECTORY_ID",
-)  # fmt: skip
+# By which gitcoord knows an agent tool's conversation, or its subagent, in a shell.
+_WHO = frozenset(variable.decode() for tool in TOOLS for variable in tool.ids)
 # Hook managers' switches.
 _MANAGERS = (
     "HUSKY", "HUSKY_SKIP_HOOKS", "HUSKY_SKIP_INSTALL", "SKIP", "PRE_COMMIT_ALLOW_NO_CONFIG", "LEFTHOOK", "LEFTHOOK_EXCLUDE",

@@ -11,13 +11,13 @@ from shlex import quote
 
 import pytest
 
+from gitcoord.base.agent_tools import TOOLS
 from gitcoord.base.names import check_agent
 from gitcoord.gates.judge import is_family
 from gitcoord.guard.tools import NAMES
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions import identity
 from gitcoord.sessions.identity import below
-from gitcoord.shell import bypass
+from gitcoord.shell.parse import analyse
 from tests.guard.protocol import Speaker, context, reason, understood
 from tests.guard.support import GUARD, Project
 from tests.guard.test_conversations import TOOL, run_tool
@@ -266,5 +266,8 @@ def test_a_subagent_whose_shell_tells_nothing_is_told_what_to_say(project: Proje
 
 
 def test_what_tells_whose_a_shell_is_is_not_to_be_changed() -> None:
-    known = {variable.decode() for _, _, ids in identity._TOOLS for variable in ids}
-    assert known == set(bypass._WHO)
+    for variable in [variable.decode() for tool in TOOLS for variable in tool.ids]:
+        assert "bypass" in [effect.kind for effect in analyse(f"{variable}=x git status", cwd="/r", home="/h")], (
+            variable
+        )
+    assert analyse("ELSE=x git status", cwd="/r", home="/h") == ()
