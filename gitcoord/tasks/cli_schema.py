@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote
 from gitcoord.base.texts import PROSE
-from gitcoord.tasks.contracts import MAX_ROWS
+from gitcoord.tasks.contracts import COMMITS, FIELDS, LINES, MAX_ROWS, NOTES, REQUIRED, TEXT
 from gitcoord.tasks.model import PRIORITIES, STATES
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -20,9 +20,19 @@ _LINES: Schema = {
     "maxItems": MAX_ROWS,
     "items": {"type": "string", "minLength": 1, "maxLength": 1000},
 }
-_COMMIT: Schema = {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"}
+_COMMITS: Schema = {
+    "type": "array",
+    "maxItems": MAX_ROWS,
+    "items": {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"},
+}
 _NUMBER: Schema = {"type": "integer", "minimum": 0}
 _WORD: Schema = {"type": "string"}
+
+
+def _record(name: str, description: str) -> Schema:
+    """The schema of a record that a worker hands in."""
+    kinds = {TEXT: _TEXT, NOTES: _NOTES, LINES: _LINES, COMMITS: _COMMITS}
+    return _object(name, description, {k: kinds[kind] for k, kind in FIELDS[name].items()}, list(REQUIRED[name]))
 
 
 def _object(name: str, description: str, properties: Schema, required: list[str]) -> Schema:
@@ -50,18 +60,13 @@ SCHEMAS: dict[str, Schema] = {
         },
         ["type", "v", "id", "agent", "token", "attempt", "silence_seconds", "claims"],
     ),
-    "complete": _object(
+    "complete": _record(
         "complete",
         "What a worker hands in with 'git coord task complete --result'. 'not_done' must be there: [] says nothing is left.",
-        {"summary": _TEXT, "not_done": _LINES, "done": _LINES, "commits": {"type": "array", "maxItems": MAX_ROWS, "items": _COMMIT},
-         "files": _LINES, "notes": _NOTES},
-        ["summary", "not_done"],
     ),
-    "failed": _object(
+    "failed": _record(
         "failed",
         "What a worker hands in with 'git coord task fail --result'.",
-        {"reason": _TEXT, "done": _LINES, "notes": _NOTES},
-        ["reason"],
     ),
     "task": {
         "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "task", "type": "object",

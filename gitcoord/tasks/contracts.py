@@ -11,56 +11,43 @@ from gitcoord.base.names import is_oid, printable, quote
 from gitcoord.base.texts import one_line, prose
 
 MAX_ROWS = 200
-_COMPLETE: dict[str, type] = {"summary": str, "not_done": list}
-_COMPLETE_MORE: dict[str, type] = {"done": list, "commits": list, "files": list, "notes": str}
-_FAILED: dict[str, type] = {"reason": str}
-_FAILED_MORE: dict[str, type] = {"done": list, "notes": str}
+TEXT, NOTES, LINES, COMMITS = "text", "notes", "lines", "commits"  # kinds of fields; notes may be empty
+FIELDS = {
+    "complete": {"summary": TEXT, "not_done": LINES, "done": LINES, "commits": COMMITS, "files": LINES, "notes": NOTES},
+    "failed": {"reason": TEXT, "done": LINES, "notes": NOTES},
+}
+REQUIRED = {"complete": ("summary", "not_done"), "failed": ("reason",)}  # an empty `not_done` says that nothing is left
 
 
-def complete_record(given: object) -> Record:
-    """The record of finished work. `not_done` is required; an empty list means that nothing is left."""
-    record = _shaped(given, "complete", _COMPLETE, _COMPLETE_MORE)
-    return {
-        "type": "complete",
-        "v": 1,
-        "summary": prose(record["summary"], "summary"),
-        "not_done": _lines(record["not_done"], "not_done"),
-        "done": _lines(record.get("done", []), "done"),
-        "commits": _commits(record.get("commits", [])),
-        "files": _lines(record.get("files", []), "files"),
-        "notes": prose(record.get("notes", ""), "notes", empty=True),
-    }
-
-
-def failed_record(given: object) -> Record:
-    record = _shaped(given, "failed", _FAILED, _FAILED_MORE)
-    return {
-        "type": "failed",
-        "v": 1,
-        "reason": prose(record["reason"], "reason"),
-        "done": _lines(record.get("done", []), "done"),
-        "notes": prose(record.get("notes", ""), "notes", empty=True),
-    }
-
-
-def _shaped(given: object, name: str, needed: dict[str, type], more: dict[str, type]) -> Record:
+def checked_record(name: str, given: object) -> Record:
+    """What a worker hands in as a record of this name: checked, with all of its fields. UsageError where it is none."""
+    hints = (f"see: git coord task schema {name}",)
     if not isinstance(given, dict):
-        raise UsageError(f"a '{name}' record is a JSON object", hints=(f"see: git coord task schema {name}",))
-    record = {key: value for key, value in given.items() if key not in ("type", "v")}
+        raise UsageError(f"a '{name}' record is a JSON object", hints=hints)
     if given.get("type", name) != name or given.get("v", 1) != 1:
         raise UsageError(f"this is not a '{name}' record of version 1")
-    for key, value in record.items():
-        kind = needed.get(key) or more.get(key)
-        if kind is None or type(value) is not kind:
-            what = "is not known here" if kind is None else f"is not a {'list' if kind is list else 'text'}"
-            raise UsageError(f"'{name}': {quote(str(key)[:40])} {what}", hints=(f"see: git coord task schema {name}",))
-    for key in needed:
-        if key not in record:
-            raise UsageError(
-                f"'{name}' lacks '{key}'" + (": what was not done must be said" if key == "not_done" else ""),
-                hints=(f"see: git coord task schema {name}",),
-            )
-    return record
+    fields = FIELDS[name]
+    for key, value in given.items():
+        if key not in ("type", "v") and key not in fields:
+            raise UsageError(f"'{name}': {quote(str(key)[:40])} is not known here", hints=hints)
+        if key in fields and type(value) is not _type(fields[key]):
+            what = "text" if _type(fields[key]) is str else "list"
+            raise UsageError(f"'{name}': {quote(key)} is not a {what}", hints=hints)
+    for key in REQUIRED[name]:
+        if key not in given:
+            why = ": what was not done must be said" if key == "not_done" else ""
+            raise UsageError(f"'{name}' lacks '{key}'{why}", hints=hints)
+    return {"type": name, "v": 1, **{key: _checked(given, key, kind) for key, kind in fields.items()}}
+
+
+def _type(kind: str) -> type:
+    return str if kind in (TEXT, NOTES) else list
+
+
+def _checked(given: Record, key: str, kind: str) -> object:
+    if _type(kind) is str:
+        return prose(given.get(key, ""), key, empty=kind == NOTES)
+    return _commits(given.get(key, [])) if kind == COMMITS else _lines(given.get(key, []), key)
 
 
 def _lines(rows: list[object], what: str) -> list[str]:

@@ -14,7 +14,7 @@ from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.contracts import complete_record, failed_record
+from gitcoord.tasks.contracts import checked_record
 from gitcoord.tasks.events.assign import items_of, needed_beside
 from gitcoord.tasks.model import (
     ACTIVE,
@@ -33,7 +33,7 @@ from gitcoord.tasks.model import (
 from gitcoord.tasks.workers import caps_for
 
 FIELDS = {"id": str, "outcome": str, "result": dict}
-_MAKE = {DONE: complete_record, FAILED: failed_record}
+_RECORDS = {DONE: "complete", FAILED: "failed"}
 
 
 class Finish(NamedTuple):
@@ -51,7 +51,7 @@ class Finish(NamedTuple):
 
 def decide(state: State, command: Finish, world: World) -> Decision:
     """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
-    result = _MAKE[command.outcome](command.record)
+    result = checked_record(_RECORDS[command.outcome], command.record)
     raise_if(barred(state, command.actor, world))
     memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
     task = the_task(state, command.id)
@@ -100,11 +100,11 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
-    if task is None or not_the_owner(state, task, event.agent) is not None or body["outcome"] not in _MAKE:
+    if task is None or not_the_owner(state, task, event.agent) is not None or body["outcome"] not in _RECORDS:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which is not {event.agent}'s")
     if _waits_for_a_person(task) is not None:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which waits for a person")
-    if check_legal(event, _MAKE[body["outcome"]], body["result"]) != body["result"]:
+    if check_legal(event, checked_record, _RECORDS[body["outcome"]], body["result"]) != body["result"]:
         raise Illegal(f"event {event.seq} has a result that is not normalised")
     over = REVIEW if body["outcome"] == DONE and task.review else body["outcome"]
     result = {**body["result"], "agent": event.agent, "seq": event.seq}
