@@ -8,7 +8,7 @@ from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
 from gitcoord.ledger.snapshot import parts_for
-from gitcoord.terminal.call import Call, duration, number, text, words_of
+from gitcoord.terminal.call import Call, duration, nonce, number, text, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
@@ -27,9 +27,7 @@ _WHY_LOST = {
 def take(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.take import Take
 
-    nonce = str(values.get("nonce", ""))
-    if "nonce" in values:
-        check_word(nonce, "nonce")
+    key = nonce(values)
     task = str(values.get("task", ""))
     if task:
         check_word(task, "task")
@@ -47,8 +45,8 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         reason=text(values, "message"),
         task=task,
         units=units,
-        nonce=nonce,
-        keep=bool(nonce),
+        nonce=key,
+        keep=bool(key),
     )
     if values.get("dry-run"):
         return _would(call, command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.errors import refused
 from gitcoord.base.names import printable, quote, shell_word
 from gitcoord.cli import teardown as app
 from gitcoord.gates.approvals import require_overseer
@@ -94,7 +94,7 @@ def confirm(values: Values, question: str) -> None:
     if not is_asked(values):
         return
     if not said_yes(question):
-        raise Refused(Refusal("declined", "nothing was changed"))
+        raise refused("declined", "nothing was changed")
 
 
 def said_yes(question: str) -> bool:

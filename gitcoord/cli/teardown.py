@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError
+from gitcoord.base.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError, refused
 from gitcoord.base.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.claims.query import listing
 from gitcoord.gates.hooks.files import remove_tree
@@ -71,13 +71,11 @@ def _require_person(ctx: Context, actor: Actor | None) -> None:
     except (CouldNotJudge, NotInitialised):
         pass  # nobody can be listed in what cannot be read
     if actor is None or not actor.person or (approvers and actor.agent not in approvers):
-        raise Refused(
-            Refusal(
-                "person",
-                "only a person at a terminal may take gitcoord away from those who hold claims"
-                + (", whom the settings list as approver" if approvers else ""),
-                hints=("ask the holders to release them: git claim release",),
-            )
+        raise refused(
+            "person",
+            "only a person at a terminal may take gitcoord away from those who hold claims"
+            + (", whom the settings list as approver" if approvers else ""),
+            "ask the holders to release them: git claim release",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.base.names import printable, shell_word
 from gitcoord.deploy.staleness import changed_files
 from gitcoord.deploy.targets import Staleness, behind_words, first
@@ -26,14 +26,10 @@ def require_ready(ctx: Context) -> str:
         raise UsageError("there is no work tree here to bring up to date")
     for name, words in _UNDER_WAY:
         if exists(f"{ctx.repo.git_dir}/{name}"):
-            raise Refused(
-                Refusal("under-way", f"{words} is under way: nothing was changed", hints=("see: git status",))
-            )
+            raise refused("under-way", f"{words} is under way: nothing was changed", "see: git status")
     head = symbolic_ref(ctx.repo.env)
     if head.code:
-        raise Refused(
-            Refusal("detached", "no branch is checked out: nothing was changed", hints=("git switch <branch>",))
-        )
+        raise refused("detached", "no branch is checked out: nothing was changed", "git switch <branch>")
     return head.text.removeprefix("refs/heads/")
 
 
@@ -41,20 +37,16 @@ def pull(ctx: Context, found: Staleness, branch: str) -> str:
     """Merge trunk; gives the new commit. Refused, with nothing changed, where the merge is not clean."""
     words = behind_words(found)
     if len(found.tips) > 1:
-        raise Refused(
-            Refusal(
-                "diverged",
-                f"{words}, and '{printable(found.sync)}' here and at its remote have diverged: nothing was changed",
-                hints=(f"merge those two first: git switch {shell_word(found.sync)} && git coord sync --pull",),
-            )
+        raise refused(
+            "diverged",
+            f"{words}, and '{printable(found.sync)}' here and at its remote have diverged: nothing was changed",
+            f"merge those two first: git switch {shell_word(found.sync)} && git coord sync --pull",
         )
     if found.conflict:
-        raise Refused(
-            Refusal(
-                "conflict",
-                f"{words}, and a merge would conflict: nothing was changed",
-                hints=(f"merge by hand: git merge {found.tips[0][:12]}",),
-            )
+        raise refused(
+            "conflict",
+            f"{words}, and a merge would conflict: nothing was changed",
+            f"merge by hand: git merge {found.tips[0][:12]}",
         )
     ctx.host.defer_interrupts(True)
     try:
@@ -72,7 +64,7 @@ def _merge(ctx: Context, found: Staleness, branch: str) -> str:
     if code:
         _undo(ctx)
         lines = (complaint or out.decode("utf-8", "replace")).strip().split("\n")
-        raise Refused(Refusal("merge", f"git would not merge: {printable(' '.join(lines[:3]))}: nothing was changed"))
+        raise refused("merge", f"git would not merge: {printable(' '.join(lines[:3]))}: nothing was changed")
     return rev_parse(ctx.repo.env, "HEAD").text
 
 
@@ -90,12 +82,10 @@ def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
     unclean = {entry[3:] for entry in answer.entries}
     at_risk = first(touched & unclean | _ignored(ctx, touched))
     if at_risk:
-        raise Refused(
-            Refusal(
-                "dirty",
-                f"uncommitted changes in {printable(', '.join(at_risk))} would be touched: nothing was changed",
-                hints=("commit them first, or put them away: git stash",),
-            )
+        raise refused(
+            "dirty",
+            f"uncommitted changes in {printable(', '.join(at_risk))} would be touched: nothing was changed",
+            "commit them first, or put them away: git stash",
         )
 
 

@@ -7,7 +7,7 @@ the validators of changes and deploys.
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, dumps, loads
-from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refusal, Refused, TimedOut
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, TimedOut, refused
 from gitcoord.base.names import printable
 from gitcoord.git.files import read_file
 from gitcoord.git.keyed_files import update
@@ -245,7 +245,7 @@ def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> l
     why = tuple(dict.fromkeys(f"why: {result.validator}: {result.why}" for result in stops if result.why))
     if all(result.outcome == UNKNOWN for result in stops):
         raise CouldNotJudge(words, hints=(*hints, *why))
-    raise Refused(Refusal(stops[0].validator, words, hints=(*hints, *why)))
+    raise refused(stops[0].validator, words, *hints, *why)
 
 
 def as_line(result: Result) -> str:

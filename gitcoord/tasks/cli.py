@@ -5,12 +5,12 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refused, UsageError
-from gitcoord.base.names import check_word, printable, quote
+from gitcoord.base.names import printable, quote
 from gitcoord.startup.annotations import Callable
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.events.assign import Assign
 from gitcoord.tasks.model import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
-from gitcoord.terminal.call import Call, duration, text, texts
+from gitcoord.terminal.call import Call, duration, nonce, text, texts
 from gitcoord.terminal.input import json_from
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
@@ -29,8 +29,8 @@ def next_(call: Call, values: Values, words: list[str]) -> int:
 def _assign(call: Call, values: Values, id: str) -> int:
     from gitcoord.tasks.events.assign import Assign
 
-    nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
-    command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
+    key = nonce(values)
+    command = Assign(call.actor(), id, duration(values, "ttl"), nonce=key, keep=bool(key))
     seconds = duration(values, "wait")
     result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)
@@ -158,9 +158,9 @@ def fail(call: Call, values: Values, words: list[str]) -> int:
 def _finish(call: Call, values: Values, id: str, outcome: str, record: object) -> int:
     from gitcoord.tasks.events.finish import Finish
 
-    nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
+    key = nonce(values)
     command = Finish(
-        call.actor(), id, outcome, record, bool(values.get("dirty")), nonce, bool(nonce)  # type: ignore[arg-type]
+        call.actor(), id, outcome, record, bool(values.get("dirty")), key, bool(key)  # type: ignore[arg-type]
     )  # fmt: skip
     return _say_moved(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
 

@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from gitcoord.base.errors import GitcoordError, Refusal, Refused, UsageError
+from gitcoord.base.errors import GitcoordError, Refused, UsageError, refused
 from gitcoord.base.names import LEDGER, check_agent, printable
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.claims.facts import project_settings
@@ -77,9 +77,7 @@ class DispatcherLock:
         self._actor = actor
         self.held = flock.acquire(call.ctx.scratch("dispatch.lock"))
         if self.held < 0:
-            raise Refused(
-                Refusal("dispatching", f"there is a dispatcher: @{DISPATCHER.name} is held by {self._holder()}")
-            )
+            raise refused("dispatching", f"there is a dispatcher: @{DISPATCHER.name} is held by {self._holder()}")
         self._reason = f"starts workers ({call.ctx.host.random()[:8]})"
         self._token = self._take()
 
@@ -97,7 +95,7 @@ class DispatcherLock:
         if own is None:
             self._token = self._take()  # it had expired
         elif own.token != self._token:
-            raise Refused(Refusal("dispatching", f"another process dispatches as '{self._actor.agent}' now"))
+            raise refused("dispatching", f"another process dispatches as '{self._actor.agent}' now")
 
     def leave(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration, parse_duration
 from gitcoord.base.errors import NotInitialised, ServerBehind, UsageError
-from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.base.names import LEDGER, TIP, check_word, quote, shell_word
 from gitcoord.git.host import isatty
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
@@ -164,6 +164,11 @@ def text(values: Values, name: str) -> str:
     if not all(c.isprintable() for c in value):
         raise UsageError(f"--{name} holds a character that cannot be printed: {quote(value[:60])}")
     return value
+
+
+def nonce(values: Values) -> str:
+    """The key of the caller under which a repeat has no second effect; '' where none is given."""
+    return check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
 
 
 def texts(values: Values, name: str) -> list[str]:

@@ -62,7 +62,8 @@ def decide(state: State, command: Release, world: World) -> Decision:
         claims = all_claims(state, agent)
     if not claims:
         return Decision([], [], {"released": []})
-    raise_if(None if command.dirty else refuse_uncommitted(world, claims))
+    if not command.dirty:
+        require_committed(world, claims)
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
@@ -76,7 +77,7 @@ def decide(state: State, command: Release, world: World) -> Decision:
         )
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     add_release(chain, world, claims, command.commit)
-    raise_if(refuse_unpushed(world, chain.events[-1]))
+    require_pushed(world, chain.events[-1])
     beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
@@ -91,9 +92,10 @@ def release_items(chain: Chain, world: World, items: Sequence[Item], *, dirty: b
     claims = own_claims(chain.state, items, chain.agent)
     if not claims:
         return []
-    raise_if(None if dirty else refuse_uncommitted(world, claims))
+    if not dirty:
+        require_committed(world, claims)
     add_release(chain, world, claims, "")
-    raise_if(refuse_unpushed(world, chain.events[-1]))
+    require_pushed(world, chain.events[-1])
     return [_to_json(entry) for entry in chain.events[-1].body["released"]]
 
 
@@ -102,17 +104,16 @@ def _to_json(entry: Record) -> dict[str, object]:
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def refuse_uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
-    """The refusal to release paths with uncommitted changes."""
+def require_committed(world: World, claims: list[Claim]) -> None:
+    """Refused where one of these paths has uncommitted changes."""
     paths = [c.path for c in claims if c.space == "path"]
     unclean = dirty_paths(world, paths) if paths else []
-    if not unclean:
-        return None
-    return Refusal(
-        "dirty",
-        f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
-        hints=("commit them first, or release all the same with --dirty",),
-    )
+    if unclean:
+        raise refused(
+            "dirty",
+            f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
+            "commit them first, or release all the same with --dirty",
+        )
 
 
 def unpushed_paths(world: World, event: Event) -> list[str]:
@@ -124,15 +125,15 @@ def unpushed_paths(world: World, event: Event) -> list[str]:
     return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
 
 
-def refuse_unpushed(world: World, event: Event) -> Refusal | None:
+def require_pushed(world: World, event: Event) -> None:
+    """Refused where the remote lacks work that this event releases."""
     paths = unpushed_paths(world, event)
-    if not paths:
-        return None
-    return Refusal(
-        "unpushed",
-        f"the work on {printable(', '.join(paths[:5]))} is not at '{world.remote}' yet: nothing was released",
-        hints=(f"push first: git push {world.remote} HEAD",),
-    )
+    if paths:
+        raise refused(
+            "unpushed",
+            f"the work on {printable(', '.join(paths[:5]))} is not at '{world.remote}' yet: nothing was released",
+            f"push first: git push {world.remote} HEAD",
+        )
 
 
 def _is_open(state: State, agent: str) -> bool:

@@ -6,7 +6,7 @@ our hook takes the place of the existing one, which is kept beside it and runs f
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.claims.facts import deploy_refs
 from gitcoord.gates.hooks.files import bring_back, look, put, same_file
 from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
@@ -120,12 +120,10 @@ def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
         return _ours_again(HookChange(event, "upgraded", path, data), found, f"{event}{KEPT} beside it (it runs first)")
     kept = path + KEPT
     if look(kept) is not None and not same_file(path, kept):
-        raise Refused(
-            Refusal(
-                "kept-hook",
-                f"{path} is not gitcoord's, and {kept} exists already: it is not clear which of them runs first",
-                hints=(f"merge both into {path} and remove {kept}",),
-            )
+        raise refused(
+            "kept-hook",
+            f"{path} is not gitcoord's, and {kept} exists already: it is not clear which of them runs first",
+            f"merge both into {path} and remove {kept}",
         )
     return HookChange(event, "installed", path, data, kept, ran=is_executable(path))
 
@@ -144,12 +142,10 @@ def _ours_again(step: HookChange, found: bytes, better: str) -> HookChange:
     if found == step.data and is_executable(step.path):
         return step._replace(action="unchanged")
     if is_edited(found):
-        raise Refused(
-            Refusal(
-                "edited-hook",
-                f"{step.path} was changed since gitcoord installed it",
-                hints=(f"move your lines to {better}, delete it, try again",),
-            )
+        raise refused(
+            "edited-hook",
+            f"{step.path} was changed since gitcoord installed it",
+            f"move your lines to {better}, delete it, try again",
         )
     return step
 
@@ -273,12 +269,10 @@ def require_unmanaged(found: Plan | Managed) -> Plan:
     """The plan; Refused, with the lines to add there, if another program manages the hooks."""
     if isinstance(found, Plan):
         return found
-    error = Refused(
-        Refusal(
-            "managed",
-            f"the hooks of this repository are managed by {found.manager} ({found.why}); nothing was changed",
-            hints=("let setup add them: git coord setup --edit-hooks",) if found.file_of("pre-commit") else (),
-        )
+    error = refused(
+        "managed",
+        f"the hooks of this repository are managed by {found.manager} ({found.why}); nothing was changed",
+        *("let setup add them: git coord setup --edit-hooks",) if found.file_of("pre-commit") else (),
     )
     error.data = {"manager": found.manager, "snippet": found.snippet}
     raise error

@@ -7,7 +7,7 @@ another agent holds them; then nothing is accepted.
 from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
-from gitcoord.base.errors import Refusal, Refused, raise_if
+from gitcoord.base.errors import Refusal, Refused, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.claims.events.claim import require_free
 from gitcoord.claims.events.expire import add_expire, expired_keys, lose
@@ -81,7 +81,9 @@ def decide(state: State, command: Accept, world: World) -> Decision:
     record = the_handoff(state, command.handoff)
     if record.state == ACCEPTED and record.by == actor.agent:
         return Decision([], [], {**_result(record), "claims": [], "repeated": True})
-    raise_if(not_open(record) or not_addressed(state, world, record, actor) or _no_task(state, world, record, actor))
+    raise_if(not_open(record) or not_addressed(state, world, record, actor))
+    if record.task:
+        _require_task(state, world, record, actor)
     return _accept(state, command, world, record, admitted)
 
 
@@ -210,21 +212,18 @@ def _held(record: Handoff, rows: list[Judged]) -> Refusal:
     return Refusal("held", f"{record.id} cannot be accepted now: part of it is held by {names}", held, hints)
 
 
-def _no_task(state: State, world: World, record: Handoff, actor: Actor) -> Refusal | None:
-    """Refuse if the task cannot pass any more, or is for another role."""
-    if not record.task:
-        return None
+def _require_task(state: State, world: World, record: Handoff, actor: Actor) -> None:
+    """Refused if the task cannot pass any more, or is for another role."""
     task = task_record(state, record.task)
-    if task is not None and may_pass(task, record.giver):
-        if not task.role or role_here(state, world, actor) == task.role:
-            return None
-        return Refusal("role", f"the task {task.id} is for the role '{printable(task.role)}'")
-    now = "gone" if task is None else f"{task.state}, by {task.owner}" if task.owner else task.state
-    return Refusal(
-        "task-gone",
-        f"the task {record.task} of {record.id} is {now}: there is nothing to accept",
-        hints=(f"git coord task show {record.task}",),
-    )
+    if task is None or not may_pass(task, record.giver):
+        now = "gone" if task is None else f"{task.state}, by {task.owner}" if task.owner else task.state
+        raise refused(
+            "task-gone",
+            f"the task {record.task} of {record.id} is {now}: there is nothing to accept",
+            f"git coord task show {record.task}",
+        )
+    if task.role and role_here(state, world, actor) != task.role:
+        raise refused("role", f"the task {task.id} is for the role '{printable(task.role)}'")
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:

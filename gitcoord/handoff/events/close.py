@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import Refusal, UsageError, raise_if
+from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
 from gitcoord.handoff.model import (
@@ -53,7 +53,8 @@ def decide(state: State, command: Close, world: World) -> Decision:
     result = {"id": record.id, "from": record.giver, "state": command.state, "reason": reason, "returned": False}
     if (record.state, record.by) == (command.state, agent):
         return Decision([], [], {**result, "reason": record.reason, "changed": False})
-    raise_if(not_open(record) or _may_not(state, command, world, record))
+    raise_if(not_open(record))
+    _require_closable(state, command, world, record)
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
@@ -77,14 +78,14 @@ def _task(state: State, record: Handoff) -> Task | None:
     return task if task is not None and task.handoff == record.id else None
 
 
-def _may_not(state: State, command: Close, world: World, record: Handoff) -> Refusal | None:
+def _require_closable(state: State, command: Close, world: World, record: Handoff) -> None:
     if command.state == WITHDRAWN:
-        if record.giver == command.actor.agent or may_approve(command.actor, world.approvers()):
-            return None
-        return Refusal("not-yours", f"{record.id} is {record.giver}'s: only they, or a person, may take it back")
-    if not record.to and not record.role:
-        return Refusal("for-anyone", f"{record.id} is for anyone: leave it to the others", hints=("git handoff list",))
-    return not_addressed(state, world, record, command.actor)
+        if record.giver != command.actor.agent and not may_approve(command.actor, world.approvers()):
+            raise refused("not-yours", f"{record.id} is {record.giver}'s: only they, or a person, may take it back")
+    elif not record.to and not record.role:
+        raise refused("for-anyone", f"{record.id} is for anyone: leave it to the others", "git handoff list")
+    else:
+        raise_if(not_addressed(state, world, record, command.actor))
 
 
 def subject(event: Event) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
+from gitcoord.claims.events.release import add_release, dirty_paths, require_pushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Claim, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks, subject
@@ -61,7 +61,8 @@ def decide(state: State, command: Stop, world: World) -> Decision:
     if clean and world.remote:
         trial = Chain(state, agent, world.wall, command.nonce)
         add_release(trial, world, clean, "")
-        raise_if(None if command.keep else refuse_unpushed(world, trial.events[-1]))
+        if not command.keep:
+            require_pushed(world, trial.events[-1])
         left = set(unpushed_paths(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]

@@ -145,9 +145,7 @@ def _give(
         beats = [*beats, beat] if beat is not None else beats
     memo = _memo(command) if command.keep else None
     own.add("assign", {"id": task.id, "session": admitted.session, "ttl": ttl}, memo)
-    after = task_record(own.state, task.id)
-    assert after is not None
-    return Decision(own.events, beats, assignment(own.state, after))
+    return Decision(own.events, beats, assignment(own.state, the_task(own.state, task.id)))
 
 
 def _claims(chain: Chain, command: Assign, world: World, items: tuple[Item, ...], task: Task, ttl: int) -> Decision:

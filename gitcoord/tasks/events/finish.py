@@ -63,8 +63,7 @@ def decide(state: State, command: Finish, world: World) -> Decision:
     released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     body = {"id": command.id, "outcome": command.outcome, "result": result}
     chain.add("finish", body, memo if command.keep else None)
-    after = task_record(chain.state, command.id)
-    assert after is not None
+    after = the_task(chain.state, command.id)
     beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 

@@ -91,8 +91,7 @@ def decide(state: State, command: Revise, world: World) -> Decision:
     if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
         released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     chain.add("revise", _body(command.id, content, move, command.owner, reason))
-    after = task_record(chain.state, command.id)
-    assert after is not None
+    after = the_task(chain.state, command.id)
     beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
