@@ -9,11 +9,11 @@ from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
-from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.commit import Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.log import commits, read_commits
+from gitcoord.ledger.log import commits
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.annotations import Iterator

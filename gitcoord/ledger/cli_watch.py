@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, NamedTuple
 
 from gitcoord.base.codec import dumps
-from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.errors import refused
 from gitcoord.base.names import check_word, covers, fold, printable, shown
 from gitcoord.claims import pathspec as spelling
 from gitcoord.claims.cli_wait import Bell
@@ -62,7 +62,7 @@ def _alone(call: Call, name: str) -> int:
     check_word(name, "name", 64)
     held = flock.acquire(call.ctx.scratch(f"watch/{name}.lock"))
     if held < 0:
-        raise Refused(Refusal("watched", f"another process watches as '{name}'", hints=("take a name of your own",)))
+        raise refused("watched", f"another process watches as '{name}'", "take a name of your own")
     return held
 
 

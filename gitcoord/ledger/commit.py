@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import Oid
-from gitcoord.git.store import Object
+from gitcoord.git.store import Object, Reader
 from gitcoord.ledger.event import Event, decode_event
+from gitcoord.startup.annotations import Iterator, Sequence
 
+_BATCH = 500
 REPAIR = ("look at it: git coord fsck; repair it: git coord fsck --repair",)
 
 
@@ -31,7 +33,22 @@ class Commit:
                 self.parents.append(value)
 
     @property
+    def is_event(self) -> bool:
+        try:
+            return bool(self.event)
+        except CouldNotJudge:
+            return False
+
+    @property
     def event(self) -> Event:
         if self._event is None:
             self._event = decode_event(self.message)
         return self._event
+
+
+def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
+    """These commits of the ledger, in this order, read in batches. CouldNotJudge where one cannot be read."""
+    for index in range(0, len(oids), _BATCH):
+        batch = oids[index : index + _BATCH]
+        for oid, found in zip(batch, reader.read(batch)):
+            yield Commit(found, oid)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.base.names import LEDGER, TIP, Oid, covers, shown
+from gitcoord.base.names import LEDGER, TIP, covers, shown
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.store import Reader
-from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.commit import Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.named_ledger import no_ledger
-from gitcoord.startup.annotations import Iterator, Sequence
-
-_BATCH = 500
+from gitcoord.startup.annotations import Iterator
 
 
 def commits(ctx: Context, reader: Reader, *, oldest_first: bool = False, start: str = LEDGER) -> Iterator[Commit]:
@@ -27,13 +25,6 @@ def commits(ctx: Context, reader: Reader, *, oldest_first: bool = False, start: 
     if answer.code:
         raise no_ledger(ctx)
     yield from read_commits(reader, answer.lines)
-
-
-def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
-    for index in range(0, len(oids), _BATCH):
-        batch = oids[index : index + _BATCH]
-        for oid, found in zip(batch, reader.read(batch)):
-            yield Commit(found, oid)
 
 
 def shown_from(ctx: Context) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, encode_file
-from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refusal, Refused, StoreError, UsageError
+from gitcoord.base.codec import encode_file
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refused, StoreError, UsageError, refused
 from gitcoord.base.names import CONFIG, LEDGER, TIP, quote, shell_word
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
@@ -70,24 +70,16 @@ def first_ledger(
 
 
 def _again(ctx: Context, actor: Actor, *, adopt: bool) -> dict[str, object]:
+    """`adopt` writes the one event that a copy may write: that it is its own authority from now on."""
+    result: dict[str, object] = {}
     if adopt:
-        return _adopt(ctx, actor)
-    snapshot = read_snapshot(ctx)
-    record = format_record(snapshot.state)
-    if not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
-        note(ctx, {"root": root_of(ctx), "ledger": record.ledger})
-    return {"created": False, "ledger": record.ledger, "root": root_of(ctx), "sync": record.sync}
+        from gitcoord.ledger.events.adopt import Adopt, decide
 
-
-def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
-    """The one event that a copy may write: that it is its own authority from now on."""
-    from gitcoord.ledger.events.adopt import Adopt, decide
-
-    result = transact(ctx, decide, Adopt(actor, ctx.authority()), copied=True)
-    snapshot = read_snapshot(ctx)
-    record = format_record(snapshot.state)
-    note(ctx, {"root": root_of(ctx), "ledger": record.ledger})
-    return {"created": False, **result, "ledger": record.ledger, "root": root_of(ctx), "sync": record.sync}
+        result = transact(ctx, decide, Adopt(actor, ctx.authority()), copied=True)
+    record, root = format_record(read_snapshot(ctx).state), root_of(ctx)
+    if adopt or not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
+        note(ctx, {"root": root, "ledger": record.ledger})
+    return {"created": False, **result, "ledger": record.ledger, "root": root, "sync": record.sync}
 
 
 def require_room(ctx: Context, *, adopt: bool = False) -> None:
@@ -104,15 +96,11 @@ def require_room(ctx: Context, *, adopt: bool = False) -> None:
         name = remote[0].split("/")[2]
         if not is_ledger(ctx.store, remote[0]):
             raise not_a_ledger(ctx, name, there[remote[0]])
-        raise Refused(
-            Refusal(
-                "remote-ledger",
-                f"'{name}' already has a ledger",
-                hints=(
-                    f"use that one: git coord setup --remote {shell_word(name)}",
-                    "or begin one that is this clone's alone: git coord init --adopt",
-                ),
-            )
+        raise refused(
+            "remote-ledger",
+            f"'{name}' already has a ledger",
+            f"use that one: git coord setup --remote {shell_word(name)}",
+            "or begin one that is this clone's alone: git coord init --adopt",
         )
 
 
@@ -123,16 +111,12 @@ def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
         return
     remotes = list(looked_at) or list_remotes(ctx.repo.env).lines
     where = f" nor at {', '.join(quote(name) for name in looked_at)}" if looked_at else ""
-    raise Refused(
-        Refusal(
-            "no-ledger",
-            f"this project's ledger, which begins at {named[:12]}, is not here{where}: nothing was changed",
-            hints=(
-                f"share it from the clone that has it: git coord setup --remote {shell_word((remotes or ['origin'])[0])}",
-                f"then, here: {setup_command(ctx)}",
-                f"if nobody has it any more, a person takes 'root' out of {CONFIG}",
-            ),
-        )
+    raise refused(
+        "no-ledger",
+        f"this project's ledger, which begins at {named[:12]}, is not here{where}: nothing was changed",
+        f"share it from the clone that has it: git coord setup --remote {shell_word((remotes or ['origin'])[0])}",
+        f"then, here: {setup_command(ctx)}",
+        f"if nobody has it any more, a person takes 'root' out of {CONFIG}",
     )
 
 
@@ -147,24 +131,18 @@ def find_other_ledger(ctx: Context) -> CouldNotJudge | None:
 
 def is_ledger(store: Reader, name: str) -> bool:
     """Is its head an event? A user may have a branch of the same name."""
-    try:
-        return bool(Commit(store.read([name])[0], name).event)
-    except (CouldNotJudge, Malformed):
-        return False
+    found = store.read([name])[0]
+    return found is not None and found.kind == "commit" and Commit(found, name).is_event
 
 
 def not_a_ledger(ctx: Context, remote: str, oid: str) -> Refused:
     """The remote's branch of the ledger's name is somebody's own."""
     free = free_branch(ctx, f"refs/remotes/{remote}/")
-    return Refused(
-        Refusal(
-            "remote-ledger",
-            f"the branch 'gitcoord' at '{remote}' is somebody's own, and the ledger needs that name there",
-            hints=(
-                f"rename it there: git push {shell_word(remote)} {oid}:refs/heads/{free} :refs/heads/gitcoord",
-                "or begin a ledger that is this clone's alone: git coord init --adopt",
-            ),
-        )
+    return refused(
+        "remote-ledger",
+        f"the branch 'gitcoord' at '{remote}' is somebody's own, and the ledger needs that name there",
+        f"rename it there: git push {shell_word(remote)} {oid}:refs/heads/{free} :refs/heads/gitcoord",
+        "or begin a ledger that is this clone's alone: git coord init --adopt",
     )
 
 
@@ -188,8 +166,10 @@ def root_of(ctx: Context) -> str:
 
 
 def note(ctx: Context, values: dict[str, str]) -> None:
-    """So that a ledger which goes missing is missed. Written after the ledger: a crash between is made good by `init`.
-    An empty value is one that goes without saying."""
+    """Write what this clone knows of its ledger to the local settings, so that a missing ledger is noticed. An empty value is unset.
+
+    Written after the ledger: `init` run again completes it after a crash.
+    """
     for name, value in values.items():
         key = f"gitcoord.{name}"
         if ctx.settings.get(key.lower()) == value:
@@ -203,8 +183,7 @@ def note(ctx: Context, values: dict[str, str]) -> None:
 
 
 def note_root(ctx: Context, root: str) -> None:
-    """The ledger was rewritten, and is taken as it is: for this process too."""
-    note(
-        ctx, {"formerRoot": ctx.settings.get("gitcoord.root"), "root": root}
-    )  # the policy may still name the former one
+    """Note the root of a rewritten ledger, in the settings and in this process."""
+    # The policy may still name the former root.
+    note(ctx, {"formerRoot": ctx.settings.get("gitcoord.root"), "root": root})
     ctx.settings = Settings([*ctx.settings.pairs, ("gitcoord.root", root)])

@@ -7,14 +7,12 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import LEDGER, Oid, is_oid
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.files import read_file, write_file
-from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.commit import REPAIR, Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.annotations import Iterator
 from gitcoord.startup.namedtuple import NamedTuple
-
-_BATCH = 200
 
 
 class Place(NamedTuple):
@@ -38,11 +36,8 @@ class Follower:
             raise CouldNotJudge(f"the ledger ({LEDGER}) is missing", hints=REPAIR)
         if head == self.place.oid:
             return
-        oids = self._between(head)
-        for start in range(0, len(oids), _BATCH):
-            batch = oids[start : start + _BATCH]
-            for oid, found in zip(batch, self._ctx.store.read(batch)):
-                yield self._step(Commit(found, oid))
+        for commit in read_commits(self._ctx.store, self._between(head)):
+            yield self._step(commit)
 
     def _between(self, head: Oid) -> list[Oid]:
         if self.place.oid:

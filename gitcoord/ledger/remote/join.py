@@ -5,7 +5,7 @@ Nothing is written to this clone's settings before the remote has accepted: a fa
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
+from gitcoord.base.errors import NotInitialised, Refused, StoreError, Unreachable, UsageError, refused
 from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, Oid, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import delete_ref
@@ -77,9 +77,7 @@ def init_remote(
     root = "" if adopt else ctx.policy_setting("root")
     found = _find(ctx, local, name, root)
     if read_only and found.there is None:
-        raise Refused(
-            Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
-        )
+        raise refused("no-ledger", f"'{name}' has no ledger", "whoever may push makes it: git coord init")
     capabilities = HostCapabilities(branches=False, atomic=True, options=False) if read_only else probe(ctx, name)
     joined = _joined(ctx, local, name, capabilities)
     made: dict[str, object] = {}
@@ -89,7 +87,7 @@ def init_remote(
         made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
     _fetch_first(joined, local, found, root)
     if local.resolve([LEDGER])[0] is None:
-        raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
+        raise refused("host", f"'{name}' refused it: {made.get('failed')}", "nothing was changed")
     _follow_tip(joined)
     record = _recorded(joined, actor, found, adopt=adopt, same=same or read_only)
     known = {"root": root_of(joined), "ledger": record.ledger}
@@ -130,12 +128,10 @@ def _find(ctx: Context, local: PlumbingStore, name: str, root: str) -> _Found:
     here = local.resolve([LEDGER])[0]
     has_own = ctx.remote == "" and here is not None
     if has_own and there is not None and not _continues(ctx, name, here or ""):
-        raise Refused(
-            Refusal(
-                "other-ledger",
-                f"this clone has a ledger of its own, and '{name}' has another one: nothing was changed",
-                hints=("give this clone's up first: git coord teardown",),
-            )
+        raise refused(
+            "other-ledger",
+            f"this clone has a ledger of its own, and '{name}' has another one: nothing was changed",
+            "give this clone's up first: git coord teardown",
         )
     if there is None and ctx.remote == name and any(local.resolve([LEDGER, TIP])):
         check_gone(ctx)
@@ -283,9 +279,7 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
             [RefUpdate(LEDGER, "", head), *(RefUpdate(ref, "", oid) for ref, oid in refs.items())]
         )
         if report.kind != LANDED:
-            raise Refused(
-                Refusal("host", f"'{store.remote.name}' refused it: {report.words}", hints=("nothing was changed",))
-            )
+            raise refused("host", f"'{store.remote.name}' refused it: {report.words}", "nothing was changed")
         store.local.swap(operations)
 
 
@@ -305,26 +299,20 @@ def _forget_copies(local: PlumbingStore) -> None:
 
 
 def _not_the_named(name: str, root: str) -> Refused:
-    return Refused(
-        Refusal(
-            "other-ledger",
-            f"the ledger of {quote(name)} is not the project's, which begins at {root[:12]}: nothing was changed",
-            hints=(f"{CONFIG} says which one it is: ask who maintains it",),
-        )
+    return refused(
+        "other-ledger",
+        f"the ledger of {quote(name)} is not the project's, which begins at {root[:12]}: nothing was changed",
+        f"{CONFIG} says which one it is: ask who maintains it",
     )
 
 
 def _elsewhere(name: str, url: str, recorded: str) -> Refused:
     said = f"was set up at {printable(recorded)}" if recorded else "belongs to one repository alone"
-    return Refused(
-        Refusal(
-            "elsewhere",
-            f"the ledger at '{name}' ({printable(url)}) {said}: nothing was changed",
-            hints=(
-                f"if that is another address of the same server: git coord init --remote {name} --same",
-                f"if '{name}' is a fork that shall decide for itself: git coord init --remote {name} --adopt",
-            ),
-        )
+    return refused(
+        "elsewhere",
+        f"the ledger at '{name}' ({printable(url)}) {said}: nothing was changed",
+        f"if that is another address of the same server: git coord init --remote {name} --same",
+        f"if '{name}' is a fork that shall decide for itself: git coord init --remote {name} --adopt",
     )
 
 

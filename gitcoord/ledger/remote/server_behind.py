@@ -10,7 +10,7 @@ from gitcoord.base.errors import CouldNotJudge, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, Oid, printable
 from gitcoord.git.commands.objects import first_parents, is_ancestor, merge_base
 from gitcoord.git.store import Delete, Object, Reader, SwapFailed, Update, Verify
-from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.commit import Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -19,7 +19,6 @@ HINTS = (
     "see what is missing there: git coord fsck",
     "bring it back, first in the clone that has seen the most: git coord fsck --repair",
 )
-_BATCH = 500
 _SHOWN = 20
 
 
@@ -84,16 +83,7 @@ def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
     """The events below `head` that `other` does not contain. Commits that are no events are left out."""
     answer = first_parents(ctx.repo.env, head, until=other or "", oldest_first=True)
     oids = answer.require("git cannot walk the ledger").lines
-    found = []
-    for start in range(0, len(oids), _BATCH):
-        for row in ctx.local.read(oids[start : start + _BATCH]):
-            commit = Commit(row, "the ledger's history")
-            try:
-                _ = commit.event
-            except CouldNotJudge:
-                continue
-            found.append(commit)
-    return found
+    return [commit for commit in read_commits(ctx.local, oids) if commit.is_event]
 
 
 # --- checks after a fetch ------------------------------------------------------------------------------------------

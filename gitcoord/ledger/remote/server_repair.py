@@ -15,7 +15,7 @@ from gitcoord.base.names import LEDGER, LOST, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.store import Reader, RefUpdate, SwapFailed, move
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.event import Decision, Event
+from gitcoord.ledger.event import Decision
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import replay
 from gitcoord.ledger.remote.fetch import STUBBORN, store_of, unreachable
@@ -23,7 +23,7 @@ from gitcoord.ledger.remote.git_remote import LANDED, NO_LEDGER, RACED, REJECTED
 from gitcoord.ledger.remote.push import push_options
 from gitcoord.ledger.remote.server_behind import Comparison, compare, event_lines, foreign_error
 from gitcoord.ledger.remote.transaction import push_error
-from gitcoord.ledger.repair.lost_events import events_among, newest_claim, newest_event
+from gitcoord.ledger.repair.lost_events import epoch, events_among, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import Row, projection_rows
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import note_root, root_of
@@ -128,7 +128,7 @@ def _epoch_on(ctx: Context, actor: Actor, below: Commit, comparison: Comparison,
     known = [comparison.seen.event.seq, *(commit.event.seq for commit in lost)]
     known += [comparison.there.event.seq] if comparison.there is not None else []
     seq = max(known) + LEAP
-    event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": reason})
+    event = epoch(ctx, actor, seq, reason)
     snapshot = Snapshot(ctx.store, None, below)
     require_known_format(snapshot)
     head, _ = prepare(ctx, snapshot, Decision([event], [], {}))

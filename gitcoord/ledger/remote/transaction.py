@@ -13,12 +13,11 @@ from __future__ import annotations
 from gitcoord.base.errors import (
     GitcoordError,
     OutcomeUnknown,
-    Refusal,
-    Refused,
     StoreError,
     TimedOut,
     Unreachable,
     UsageError,
+    refused,
 )
 from gitcoord.base.names import LEDGER, SESSIONS, Oid, session_ref
 from gitcoord.git.store import SwapFailed
@@ -225,7 +224,7 @@ def push_error(ctx: Context, result: RemoteResult) -> GitcoordError:
         lines = [line for line in result.words.split("\n") if line]
         hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
         words = "; ".join(line for line in lines if not line.startswith("hint: "))
-        return Refused(Refusal("host", f"'{name}' refused it: {words}", hints=(*hints, "nothing was changed")))
+        return refused("host", f"'{name}' refused it: {words}", *hints, "nothing was changed")
     if result.kind == FAILED:
         return StoreError(f"'{name}' could not do it: {result.words}", hints=("nothing was changed",))
     if result.kind == UNREACHABLE:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.base.errors import StoreError
 from gitcoord.base.names import CLAIMS, Oid
 from gitcoord.git.commands.objects import is_ancestor, list_objects
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Event
+from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Iterator
 
 _BATCH = 500
@@ -43,6 +45,11 @@ def newest_event(ctx: Context) -> Commit | None:
     return None
 
 
+def epoch(ctx: Context, actor: Actor, seq: int, reason: str) -> Event:
+    """The event that leaps to this number."""
+    return Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": reason})
+
+
 def events_among(ctx: Context, oids: list[Oid]) -> Iterator[Commit]:
     """The commits that can be read and are events."""
     try:
@@ -53,10 +60,5 @@ def events_among(ctx: Context, oids: list[Oid]) -> Iterator[Commit]:
             yield from events_among(ctx, oids[: len(oids) // 2])
             yield from events_among(ctx, oids[len(oids) // 2 :])
         return
-    for found in objects:
-        try:
-            commit = Commit(found, "an event")
-            _ = commit.event
-        except CouldNotJudge:
-            continue
-        yield commit
+    commits = [Commit(found, "an event") for found in objects if found is not None and found.kind == "commit"]
+    yield from (commit for commit in commits if commit.is_event)

@@ -19,7 +19,7 @@ from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.fsck import replay
 from gitcoord.ledger.remote.server_behind import Comparison, compare, event_lines, subject
-from gitcoord.ledger.repair.lost_events import events_among, newest_event
+from gitcoord.ledger.repair.lost_events import epoch, events_among, newest_event
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import note_root
 from gitcoord.ledger.snapshot import Snapshot
@@ -92,7 +92,7 @@ def _is_ours(ctx: Context, reader: Reader) -> bool:
 def _go_on(ctx: Context, actor: Actor, original: Commit, comparison: Comparison, done: list[str]) -> Oid:
     """A leap above all, on top of the original; and then, with new numbers, what was written after it was rewritten."""
     seq = max(commit.event.seq for commit in (original, *comparison.added)) + LEAP
-    event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": "rewritten"})
+    event = epoch(ctx, actor, seq, "rewritten")
     below = _written(ctx, original, event)
     numbers: dict[int, int] = {}
     lost = []

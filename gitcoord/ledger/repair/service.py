@@ -20,7 +20,7 @@ from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import Replay, blobs_of, examine, replay, tree_differences
 from gitcoord.ledger.remote.fetch import PushLock
 from gitcoord.ledger.remote.server_repair import push_rows, repair_server
-from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
+from gitcoord.ledger.repair.lost_events import commit_at, epoch, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import projection_rows
 from gitcoord.ledger.repair.rewritten_ledger import is_rewritten, restore_original
 from gitcoord.ledger.sessions import Actor
@@ -93,16 +93,14 @@ def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str])
     if head is not None and is_rewritten(ctx, head, tip):
         new = restore_original(ctx, actor, reader, head, done)
         if new is not None:
-            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
-            done.append(f"kept the replaced ledger at {LOST}{head}")
+            _keep_replaced(ctx, actor, head, done)
             _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
         return
     if tip is not None and head is not None and (head == tip or is_ancestor(ctx.repo.env, tip, head)):
         return
     if tip is not None:
         if head is not None and not is_ancestor(ctx.repo.env, head, tip):
-            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
-            done.append(f"kept the replaced ledger at {LOST}{head}")
+            _keep_replaced(ctx, actor, head, done)
         _swap(ctx, actor, (LEDGER, head, tip))
         done.append(f"put the ledger back to its recorded tip {tip[:12]}")
         return
@@ -115,22 +113,18 @@ def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str])
     if head is not None and newest.oid == head and not newest.parents:
         return  # a torn init: the tip is set below
     if head is not None and newest.oid != head:
-        _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
-        done.append(f"kept the replaced ledger at {LOST}{head}")
+        _keep_replaced(ctx, actor, head, done)
     # Events after this one may be lost: leap, so that none of their tokens is ever given again.
     highest = max(newest.event.seq, highest_seq(ctx))
-    event = Event(
-        "epoch",
-        highest + LEAP,
-        actor.agent,
-        ctx.host.wall(),
-        ctx.host.random(),
-        0,
-        {"reason": "the ledger's tip was lost"},
-    )
+    event = epoch(ctx, actor, highest + LEAP, "the ledger's tip was lost")
     commit = ctx.store.write("commit", event_commit(ctx, event, newest.tree, newest.oid))
     _swap(ctx, actor, (LEDGER, head, commit), (TIP, None, commit))
     done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
+
+
+def _keep_replaced(ctx: Context, actor: Actor, head: Oid, done: list[str]) -> None:
+    _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+    done.append(f"kept the replaced ledger at {LOST}{head}")
 
 
 def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str]) -> None:
@@ -152,7 +146,7 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
     body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
     event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
     commit = ctx.store.write("commit", event_commit(ctx, event, tree, head))
-    highest = _highest(ctx, outcome.skipped)
+    highest = max((commit.event.seq for commit in events_among(ctx, outcome.skipped)), default=0)
     if highest >= event.seq or ctx.remote:
         # What was skipped gave tokens out: leap over them, so that none is ever given again. A gate takes a repair with an epoch only.
         seq = max(highest, event.seq) + 1
@@ -162,11 +156,6 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
     rows = projection_rows(ctx, replay(ctx, ctx.store, start=commit))
     _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
-
-
-def _highest(ctx: Context, skipped: list[Oid]) -> int:
-    """The highest Seq that the skipped commits bear, 0 where none bears any."""
-    return max((commit.event.seq for commit in events_among(ctx, skipped)), default=0)
 
 
 class _ObjectRewriter:
