@@ -21,7 +21,6 @@ from gitcoord.gates.hooks.managers import EVENTS
 from gitcoord.git.config import Settings
 from gitcoord.git.locks.owners import LockNotes
 from gitcoord.git.loose_reader import LooseReader
-from gitcoord.git.loose_writer import LooseObjects
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.redo_log import DurableObjects
 from gitcoord.git.repo import Repo
@@ -127,8 +126,7 @@ def plumbing_store(repo: Repo, oid_length: int, *, asking: bool = False) -> Plum
     Path(repo.scratch).mkdir(exist_ok=True)
 
     def writing() -> tuple[DurableObjects, LockNotes]:
-        loose = LooseObjects(repo.objects, oid_length, shared=False)
-        objects = DurableObjects(loose, f"{repo.scratch}/redo", BOOT, durable=False)
+        objects = DurableObjects(repo.objects, oid_length, f"{repo.scratch}/redo", BOOT, shared=False, durable=False)
         return objects, LockNotes(repo.common_dir, repo.scratch, BOOT)
 
     store = PlumbingStore(repo)

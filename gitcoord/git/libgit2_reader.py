@@ -30,17 +30,11 @@ class Pygit2Reader:
             ) from None
         self.oid_length = 40
 
-    def read_if_loose(self, oid: Oid) -> Object | None:
-        return self.read([oid])[0]
-
-    def target(self, ref: RefName) -> Oid | None:
-        return self._target(ref)
-
     def read(self, names: Sequence[str]) -> list[Object | None]:
         return [self._object(self._named(name)) for name in names]
 
     def resolve(self, names: Sequence[str]) -> list[Oid | None]:
-        oids = [self._target(name) for name in names]
+        oids = [self.target(name) for name in names]
         return [oid if oid is not None and oid in self._repo else None for oid in oids]
 
     def refresh(self) -> None:
@@ -49,14 +43,14 @@ class Pygit2Reader:
     def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         try:
             names = [raw.decode("utf-8", "surrogateescape") for raw in self._repo.raw_listall_references()]
-            found = {name: self._target(name) for name in sorted(names) if name.startswith(prefix)}
+            found = {name: self.target(name) for name in sorted(names) if name.startswith(prefix)}
         except pygit2.GitError as error:
             raise StoreError(f"libgit2 cannot list refs: {error}") from None
         return {name: oid for name, oid in found.items() if oid is not None}
 
     def _named(self, name: str) -> Oid | None:
         ref, colon, path = name.partition(":")
-        oid = ref if is_oid(ref) else self._target(ref)
+        oid = ref if is_oid(ref) else self.target(ref)
         return follow(oid, path, self._object, self.oid_length) if colon else oid
 
     def _object(self, oid: Oid | None) -> Object | None:
@@ -70,7 +64,7 @@ class Pygit2Reader:
             raise StoreError(f"libgit2 cannot read object {oid}: {error}") from None
         return Object(oid, _KINDS[int(kind)], data)
 
-    def _target(self, name: RefName) -> Oid | None:
+    def target(self, name: RefName) -> Oid | None:
         """The target of a ref; None where there is none, its name is none, or it cannot be read."""
         if "\0" in name or not (name == "HEAD" or name.startswith("refs/")):
             return None  # libgit2 would stop at the NUL byte and answer for another name

@@ -8,6 +8,7 @@ from _signal import SIGCONT, SIGKILL, SIGTERM
 from gitcoord.git.files import read_file
 from gitcoord.git.host import runs_still, start_time
 from gitcoord.git.process import Answer, Child, run
+from gitcoord.startup.annotations import Callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.git.locks.owners import LockNotes
 
 _PROGRESS = 4096  # bytes in a second: more than the keep-alive of a connection
+_KEPT = 65536  # bytes of an output
 _GRACE = 1.0  # seconds that git has to clean up
 
 
@@ -70,35 +72,40 @@ def finish_bounded(child: Child, deadline: Deadline, *, sends: bool = False) -> 
 
 def run_all_bounded(argvs: list[list[str]], env: dict[bytes, bytes], seconds: float) -> list[Answer]:
     """Run these at once, and end those that have not ended after so many seconds. Nobody is asked at the terminal."""
+    children = [Child(argv, env) for argv in argvs]
+    for child in children:
+        child.close_input()
+    return _finish_all(children, seconds, end_process_tree)
+
+
+def _finish_all(children: list[Child], seconds: float, end: Callable[[Child], None]) -> list[Answer]:
+    """The answers of these children, to the end of each or of the time. The code is negative for one that was ended."""
     from select import POLLIN, poll
     from time import monotonic
 
-    children = [Child(argv, env) for argv in argvs]
-    parts: dict[int, list[bytes]] = {child.output: [] for child in children}
-    open_outputs, watch, end = set(parts), poll(), monotonic() + seconds
-    for child in children:
-        child.close_input()
-        watch.register(child.output, POLLIN)
+    said = {child.output: b"" for child in children}
+    reading, watch, until = set(said), poll(), monotonic() + seconds
+    for fd in said:
+        watch.register(fd, POLLIN)
     try:
-        while open_outputs and (left := end - monotonic()) > 0:
+        while reading and (left := until - monotonic()) > 0:
             for fd, _ in watch.poll(left * 1000 + 1):
                 chunk = posix.read(fd, 65536)
-                parts[fd].append(chunk)
+                said[fd] = (said[fd] + chunk)[:_KEPT]
                 if not chunk:
                     watch.unregister(fd)
-                    open_outputs.discard(fd)
+                    reading.discard(fd)
     finally:
-        late = [child for child in children if child.output in open_outputs]
-        for child in late:
-            end_process_tree(child)
+        for child in children:
+            if child.output in reading:
+                end(child)
     answers = []
     for child in children:
-        code, complaint, said = child.wait(), child.complaint(), b"".join(parts[child.output])
+        late, out = child.output in reading, said[child.output]
+        code, complaint = child.wait(), child.complaint()
         child.close()
         answers.append(
-            Answer(code or 1, said, f"no answer within {seconds:.0f} seconds")
-            if child in late
-            else Answer(code, said, complaint)
+            Answer(-SIGKILL, out, f"no answer within {seconds:.0f} seconds") if late else Answer(code, out, complaint)
         )
     return answers
 
@@ -162,48 +169,18 @@ def descendants(root: int) -> list[int]:
 def run_shell(
     command: str, place: str, env: dict[bytes, bytes], data: bytes, seconds: float
 ) -> tuple[int | None, bytes]:
-    """A shell command in a directory: its exit code and the beginning of what it said. Ended with all that it started after
-    so many seconds: then the code is None."""
-    from select import POLLIN, POLLOUT, poll
-    from time import monotonic
-
+    """Run a shell command in a directory: its exit code and the beginning of its output. After so many seconds it is ended with
+    all that it started: then the code is None."""
     child = Child(["sh", "-c", 'cd -- "$1" && exec sh -c "$2"', "sh", place, command], env)
-    end, said, late, done = monotonic() + seconds, b"", False, False
-    given, taken, rest = child.input, child.output, memoryview(data)
-    posix.set_blocking(given, False)  # it may never read what it is told
-    watch = poll()
-    watch.register(taken, POLLIN)
-    watch.register(given, POLLOUT)
-    try:
-        while not done and not late:
-            left = end - monotonic()
-            ready = [fd for fd, _ in watch.poll(left * 1000)] if left > 0 else []
-            late = not ready
-            if given in ready:
-                rest = _written(given, rest)
-                if not rest:
-                    watch.unregister(given)
-                    child.close_input()
-                    given = -1
-            if taken in ready:
-                chunk = posix.read(taken, 65536)
-                done, said = not chunk, (said + chunk)[:65536]
-    finally:
-        if late or not done:
-            posix.kill(-child.pid, SIGKILL)
-    code, complaint = child.wait(), child.complaint()
-    child.close()
-    return (None if late else code), said or complaint.encode("utf-8", "replace")
+    child.feed(data)
+    late: list[int] = []
 
+    def end(child: Child) -> None:
+        late.append(child.pid)
+        posix.kill(-child.pid, SIGKILL)
 
-def _written(fd: int, data: memoryview) -> memoryview:
-    """The bytes that are still to be written; none where the reader is gone."""
-    try:
-        return data[posix.write(fd, data) :]
-    except BlockingIOError:
-        return data
-    except BrokenPipeError:
-        return data[:0]
+    (answer,) = _finish_all([child], seconds, end)
+    return (None, answer.out) if late else (answer.code, answer.out or answer.complaint.encode("utf-8", "replace"))
 
 
 def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:

@@ -74,18 +74,12 @@ class PlumbingStore(PlumbingReader):
             self._update = Child([*_OWN, *durable, *_UPDATE], self._repo.env)
         return self._update
 
-    def replay_redo_log(self) -> bool:
-        return self._replay(lambda objects: objects.replay_redo_log())
-
-    def replay_every_redo_log(self) -> bool:
-        """As `replay_redo_log`, by what was written in this boot too."""
-        return self._replay(lambda objects: objects.replay_every_redo_log())
-
-    def _replay(self, put_back: Callable[[DurableObjects], bool]) -> bool:
+    def replay_redo_log(self, *, every: bool = False) -> bool:
+        """`every`: by what was written in this boot too."""
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
-            found_log = put_back(self._write_parts()[0])
+            found_log = self._write_parts()[0].replay_redo_log(every=every)
         except StoreError:
             return False  # not ours to write: what is missing stays missing
         self.refresh()

@@ -35,7 +35,7 @@ from gitcoord.git.files import (
     write_at_once,
 )
 from gitcoord.git.loose_writer import LooseObjects
-from gitcoord.startup.annotations import Callable, Collection, Iterator
+from gitcoord.startup.annotations import Callable, Iterator
 
 _FULL = 1 << 18
 _MOST = 1 << 20  # more than this at a time is not written twice
@@ -43,31 +43,24 @@ _HEAD = b"object "
 _LONGEST_HEAD = 100
 
 
-class DurableObjects:
-    """The loose writer, and the redo logs below one directory. Any number of processes append to one log, each batch in one write.
+class DurableObjects(LooseObjects):
+    """Writes loose objects, and the redo logs below one directory. Any number of processes append to one log, each batch in one write.
 
     Calling order: `write`, `log`, `publish`, `sync`. Only then may a ref lead to what was written. Where there is a log, the order
     in which objects are put in their places does not matter; without one each comes after what it refers to.
     """
 
-    def __init__(self, loose: LooseObjects, directory: str, boot: str, *, durable: bool) -> None:
+    def __init__(self, objects: str, oid_length: int, logs: str, boot: str, *, shared: bool, durable: bool) -> None:
         """`durable`: False waits for no disk; what is in the logs is put back all the same."""
-        self._loose = loose
-        self._directory = directory
+        super().__init__(objects, oid_length, shared=shared)
+        self._logs = logs
         self._boot = boot.partition("/")[0]
-        self._path = f"{directory}/{self._boot}"
+        self._path = f"{logs}/{self._boot}"
         self._durable = durable
         self._fd = -1
         self._logged = False
 
     # --- writing
-
-    def write(self, kind: str, data: bytes) -> Oid:
-        """It is pending until `publish`."""
-        return self._loose.write(kind, data)
-
-    def discard(self, oid: Oid) -> None:
-        self._loose.discard(oid)
 
     def flush(self) -> None:
         """Make all pending objects readable for every process, and durable."""
@@ -78,31 +71,27 @@ class DurableObjects:
     def log(self) -> bool:
         """Write down all that is pending; False where there is no log for it, and each object will be flushed."""
         self._logged = False
-        if not self._durable or not self._loose.written:
+        if not self._durable or not self.written:
             return False
         try:
             if self._of_other_boots():
                 self.replay_redo_log()
-            self._logged = self._append(self._loose.written)
+            self._logged = self._append(self.written)
         except OSError as error:
-            self._loose.forget()
+            self.forget()
             raise StoreError(f"cannot write the redo log: {error.strerror}") from None
         return self._logged
-
-    def publish(self, first: Collection[Oid] | None = None) -> None:
-        """Put what is pending in its place; of it only `first` where that is given."""
-        self._loose.publish(first)
 
     def sync(self) -> None:
         """Wait until all that was published is safe from a power cut. Harmless to repeat."""
         try:
-            if self._durable and self._loose.written and not (self._logged and self._is_on_disk()):
-                for oid in self._loose.written:
-                    flush_file(self._loose.place(oid))
+            if self._durable and self.written and not (self._logged and self._is_on_disk()):
+                for oid in self.written:
+                    flush_file(self.place(oid))
         except OSError as error:
             raise StoreError(f"cannot store an object: {error.strerror}") from None
         finally:
-            self._loose.forget()
+            self.forget()
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -131,7 +120,7 @@ class DurableObjects:
             try:
                 self._fd = open_to_append(self._path)
             except FileNotFoundError:
-                make_directory(self._directory)
+                make_directory(self._logs)
                 self._fd = open_to_append(self._path)
         except PermissionError:
             pass  # another user's
@@ -159,21 +148,19 @@ class DurableObjects:
 
     # --- putting back
 
-    def replay_redo_log(self) -> bool:
-        """Put back what logs of other boots have, and remove those. True if there was one.
+    def replay_redo_log(self, *, every: bool = False) -> bool:
+        """Put back what logs of other boots have, and remove those. True if there was one. `every`: what logs of this boot have, too.
 
-        Another boot may be another machine's or container's, which writes just now: its log is moved away before it is read, so
-        that whoever appends to it afterwards knows that it vouches for nothing.
+        Another boot may be that of another machine or container, which is writing now: its log is moved away before it is read, so
+        that a process that appends to it afterwards knows that the log is no longer read.
         """
+        if every:
+            return bool(self._put_back(self._every()))
         taken = self._put_back(self._take_others())
         for path in taken:
             if path is not None:
                 remove_file(path)
         return bool(taken)
-
-    def replay_every_redo_log(self) -> bool:
-        """Put back what any log has, those of this boot too. True if there was one."""
-        return bool(self._put_back(self._every()))
 
     def _put_back(self, paths: list[str]) -> list[str | None]:
         """The logs that could be read; None for one of which something is another user's to put back."""
@@ -182,12 +169,12 @@ class DurableObjects:
         for path, data in read:
             try:
                 oids = []
-                for oid, full, packed in records(data, self._loose.oid_of):
-                    if not self._loose.is_whole(oid, full):
-                        self._loose.put(oid, packed)
+                for oid, full, packed in records(data, self.oid_of):
+                    if not self.is_whole(oid, full):
+                        self.put(oid, packed)
                     oids.append(oid)
                 for oid in oids:
-                    flush_file(self._loose.place(oid))
+                    flush_file(self.place(oid))
                 done.append(path)
             except PermissionError:
                 done.append(None)
@@ -196,7 +183,7 @@ class DurableObjects:
         return done
 
     def _every(self) -> list[str]:
-        return [f"{self._directory}/{name}" for name in list_files(self._directory)]
+        return [f"{self._logs}/{name}" for name in list_files(self._logs)]
 
     def _of_other_boots(self) -> list[str]:
         return [path for path in self._every() if path != self._path and not path.startswith(f"{self._path}.")]

@@ -60,11 +60,10 @@ class RepositoryOpener:
 
         def write_parts() -> tuple[DurableObjects, LockNotes]:
             from gitcoord.git.locks.owners import LockNotes
-            from gitcoord.git.loose_writer import LooseObjects
             from gitcoord.git.redo_log import DurableObjects
 
-            loose = LooseObjects(repo.objects, settings.oid_length, shared=shared)
-            objects = DurableObjects(loose, f"{repo.scratch}/redo", host.boot, durable=durable)
+            logs, length = f"{repo.scratch}/redo", settings.oid_length
+            objects = DurableObjects(repo.objects, length, logs, host.boot, shared=shared, durable=durable)
             return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)

@@ -175,8 +175,8 @@ def test_objects_of_several_users_in_one_log(tmp_path: Path) -> None:
         parent.chmod(parent.stat().st_mode | 0o011)
     script = (
         "import os, sys; user, boot, *words = sys.argv[1:]; os.umask(0)\n"
-        "from gitcoord.git.redo_log import DurableObjects; from gitcoord.git.loose_writer import LooseObjects\n"
-        f"objects = DurableObjects(LooseObjects('{place}/objects', 40, shared=True), '{place}/redo', boot, durable=True)\n"
+        "from gitcoord.git.redo_log import DurableObjects\n"
+        f"objects = DurableObjects('{place}/objects', 40, '{place}/redo', boot, shared=True, durable=True)\n"
         "os.setuid(int(user))\n"
         "for word in words: objects.write('blob', word.encode())\n"
         "objects.flush()"

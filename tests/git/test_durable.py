@@ -18,7 +18,6 @@ from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.git import redo_log as durable_module
 from gitcoord.git.files import read_if_file
-from gitcoord.git.loose_writer import LooseObjects
 from gitcoord.git.redo_log import DurableObjects, records
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
@@ -55,8 +54,7 @@ def test_every_whole_record_is_found_whatever_was_torn(rows: list[tuple[int | by
 
 def _objects(place: Path, boot: str = BOOT, *, durable: bool = True) -> DurableObjects:
     (place / "objects").mkdir(exist_ok=True)
-    loose = LooseObjects(str(place / "objects"), 40, shared=False)
-    return DurableObjects(loose, str(place / "redo"), boot, durable=durable)
+    return DurableObjects(str(place / "objects"), 40, str(place / "redo"), boot, shared=False, durable=durable)
 
 
 @pytest.fixture

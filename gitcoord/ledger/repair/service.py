@@ -34,7 +34,7 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
     done: list[str] = []
     with _push_lock(ctx), ctx.queue():
         if isinstance(ctx.local, PlumbingStore):
-            ctx.local.replay_every_redo_log()
+            ctx.local.replay_redo_log(every=True)
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:
