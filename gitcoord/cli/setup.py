@@ -8,6 +8,7 @@ from typing import Any
 from gitcoord.base.names import printable
 from gitcoord.cli import setup_hooks as hook_files
 from gitcoord.cli import setup_ledger as membership
+from gitcoord.cli.setup_person import offer_person
 from gitcoord.gates.hooks import install as hooks
 from gitcoord.gates.hooks.cli import change_lines, kit
 from gitcoord.gates.hooks.managers import Managed
@@ -57,6 +58,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     _end(call, tools.to_commit(written, changes, place), todo=bool(todo), dry_run=dry_run)
     if not dry_run:
         membership.tell_authority(call, found, str(result["authority"]).removeprefix("local"))
+        offer_person(call)
     tools.tell(call, known, changes)
     hook_files.tell_missing(call, missing)
     return 1 if missing else 0

@@ -38,7 +38,7 @@ class Gate(GateBase):
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
         head = parents[0] if parents else ""
-        outcome = self._judge(head, [step] if step.changes else [])
+        outcome = self._judge(head, [step])  # also without changes: nothing of the killed gets through
         if outcome.policy.validators:
             outcome = self._validated_index(outcome, head, step, index)
         if step.changes and len(parents) == 1 and not outcome.verdicts and not self._rests_on_others():
@@ -100,11 +100,11 @@ class Gate(GateBase):
         if is_private(move.ref):
             return self._judge("", []) if self._is_copy(move) else self._refuse(_private(move, self.actor.agent))
         if not move.new:
-            return self._refuse(_deleted(move, self.actor.agent)) if is_sync else self._judge("", [])
+            return self._refuse(_deleted(move, self.actor.agent)) if is_sync else self._actor_alone()
         if not self._is_commit(move.new):
             return self._without_commit(remote, move)
         if move.ref.startswith("refs/notes/"):
-            return self._judge("", [])  # the paths of notes are object ids
+            return self._actor_alone()  # the paths of notes are object ids
         old = move.old if move.old and self._is_commit(move.old) else ""
         if is_sync and move.old and not old:
             raise CouldNotJudge(
@@ -114,9 +114,8 @@ class Gate(GateBase):
         deploys = self._deploys(remote, move.ref)
         stale = self._stale(deploys, move.new)
         stale += self._unfinished(deploys, move.new)
-        gated = is_sync or bool(deploys)
         known = self._accepted(remote, old, is_sync=is_sync)
-        steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=gated)
+        steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=True)
         commit = (old if is_sync else "") or self._policy_commit()
         outcome = self._judge(commit, steps, pushed=True)
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
@@ -129,7 +128,11 @@ class Gate(GateBase):
                 f"'{move.ref}' is deployed from, and this push brings no commit, so it cannot be compared with the last deploy",
                 hints=("push a commit, or a tag of one",),
             )
-        return self._judge("", [])
+        return self._actor_alone()
+
+    def _actor_alone(self) -> Verdicts:
+        """No content to judge; but the killed push nothing, and nobody does while everything is halted."""
+        return self._judge(self._policy_commit(), [CommitChange("", (), "", ())])
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
         """The commits whose history was accepted before: for trunk its tip, which git reports; for other branches trunk here and

@@ -14,6 +14,7 @@ from gitcoord.git.files import read_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import parse_heartbeat
+from gitcoord.sessions.identity import NOBODY
 
 _SECONDS = 10
 _MOST = 100  # changed files: sh reads byte by byte, so a longer note takes as long as starting git-claim
@@ -33,7 +34,7 @@ def leave_note(ctx: Context, process: str, actor: Actor, clean: Clean) -> None:
             return
         seconds = min(_SECONDS, beat.slot // 1000) if beat is not None else _SECONDS
         uptime = read_file("/proc/uptime").partition(b".")[0]
-        agent = "" if actor.person else actor.agent
+        agent = "" if actor.person or actor == NOBODY else actor.agent
         lines = [
             process, str(int(uptime) + seconds), agent,
             f"{LEDGER} {session}", f"{clean.ledger} {found.oid if found is not None else 'none'}", clean.head,

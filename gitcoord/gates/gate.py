@@ -18,7 +18,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.model import ENFORCE, Policy, parse_policy
 from gitcoord.policy.reader import Source
-from gitcoord.startup.annotations import Callable
+from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -47,10 +47,16 @@ class Verdicts(NamedTuple):
 class GateBase:
     """A gate for one actor, with one snapshot of the ledger."""
 
-    def __init__(self, ctx: Context, who: Callable[[], Actor], snapshot: Snapshot | None = None) -> None:
-        """Raises NotInitialised where gitcoord is not set up. `who` is called only if there is something to judge."""
+    def __init__(
+        self, ctx: Context, who: Callable[[], Actor], snapshot: Snapshot | None = None, names: Iterable[str] = ()
+    ) -> None:
+        """Raises NotInitialised where gitcoord is not set up. `who` is called only if there is something to judge.
+
+        `names`: other names under which this process is known. None of them may have been killed.
+        """
         self._ctx = ctx
         self._who = who
+        self._names = names
         self._known: Actor | None = None
         self._remote: str | None = None
         self._named = True
@@ -133,7 +139,7 @@ class GateBase:
             self._snapshot.state.prefetch((*_ALL, ("file", f"agents/{self.actor.agent}")))
         actor, readers = self.actor, self._readers(steps) if pushed else []
         world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths)
-        verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers)
+        verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers, self._names)
         return Verdicts(verdicts, policy)
 
     def _readers(self, steps: list[CommitChange]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from _signal import SIGALRM, alarm, signal
 
-from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
+from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, UsageError
 from gitcoord.base.names import printable
 from gitcoord.git.files import close, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
@@ -36,6 +36,8 @@ _WHAT = {
     "reference-transaction": "this change of a branch",
 }
 _SHOWN = 20
+# Rules whose answer does not depend on who acts.
+_ANYBODYS = ("killed", "halted", "ledger", "lineage", "stale-deploy", "private")
 
 
 def main(words: list[str]) -> int:
@@ -80,7 +82,7 @@ def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, 
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ) -> int:
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.commit_note import leave_note
-    from gitcoord.sessions.identity import resolve
+    from gitcoord.sessions.identity import resolve_in_hook
 
     moves = _moves(ctx, hook)
     if moves == []:
@@ -89,7 +91,8 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         from gitcoord.ledger.remote.fetch import fetch
 
         fetch(ctx)  # claims made elsewhere since the last fetch count too
-    gate = Gate(ctx, lambda: _with_heartbeat(ctx, resolve(ctx, env, terminal=isatty(2))))
+    who = resolve_in_hook(ctx, env, terminal=isatty(2), by_setting=hook != "pre-push")
+    gate = Gate(ctx, lambda: who.actor if who.problem else _with_heartbeat(ctx, who.actor), names=who.names)
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
@@ -99,7 +102,18 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         outcome = gate.push(words[0] if words else "", moves)
     else:
         outcome = gate.moves(moves)
+    if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
+        return _refuse_nameless(screen, hook, outcome, who.problem)
     return tell(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+
+
+def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:
+    """Somebody may be allowed to do this, and it is not known who acts."""
+    screen.note(f"error: {_WHAT[hook]} could not be judged: {problem.message}")
+    screen.note(*("  " + _line(verdict) for verdict in outcome.refused[:_SHOWN]))
+    screen.hint("a person does it at a terminal; git coord setup says there how editors may commit for that person")
+    screen.hint(*problem.hints)
+    return 1
 
 
 def _with_heartbeat(ctx: Context, actor: Actor) -> Actor:
@@ -210,12 +224,12 @@ def _line(verdict: Verdict) -> str:
 def _advisory_hook(hook: str, words: list[str], env: Environ) -> int:
     try:
         ctx = RepositoryOpener(env, "gate").context()
-        from gitcoord.sessions.identity import resolve_or_none
+        from gitcoord.sessions.identity import resolve_in_hook
 
-        actor = resolve_or_none(ctx, env, terminal=isatty(2))
-        if actor is not None and hook == "post-commit":
+        actor, problem, _ = resolve_in_hook(ctx, env, terminal=isatty(2), by_setting=True)
+        if problem is None and hook == "post-commit":
             _with_heartbeat(ctx, actor)
-        elif actor is not None and not actor.person and words:
+        elif problem is None and not actor.person and words:
             _sign(ctx, actor.agent, words[0])
     except (GitcoordError, OSError):
         pass

@@ -72,12 +72,13 @@ def judge(
     actor: Actor,
     steps: list[CommitChange],
     readers: Iterable[str] = (),
+    names: Iterable[str] = (),
 ) -> list[Verdict]:
     """The verdicts on these commits, which come parents first; at most one for each rule and path.
 
-    `readers` are the agents that must have read the written rules.
+    `readers` are the agents that must have read the written rules, `names` those under which this process is known besides.
     """
-    return _Judge(state, world, history, policy, actor, steps).verdicts(readers)
+    return _Judge(state, world, history, policy, actor, steps).verdicts(readers, names)
 
 
 class _Judge:
@@ -98,10 +99,11 @@ class _Judge:
         self._free: dict[str, bool] = {}
         self._found: dict[tuple[str, str], Verdict] = {}
 
-    def verdicts(self, readers: Iterable[str]) -> list[Verdict]:
+    def verdicts(self, readers: Iterable[str], names: Iterable[str]) -> list[Verdict]:
         if not self._steps:
             return []
-        self._judge_alive(self._actor.agent, self._steps[-1])
+        for name in (self._actor.agent, *names):
+            self._judge_alive(name, self._steps[-1])
         if self._policy.ack and self._policy.rules:
             self._judge_rules_read(self._policy.rules, readers)
         halt = halt_record(self._state)
@@ -256,7 +258,10 @@ class _Judge:
                 asks = False
                 reason = f": {printable(record.reason)}" if record.reason else ""
                 message = f"{record.by} denied this change{reason}"
-        self._add(rule, agent, message, step, change, hints=("git coord approvals",), asks=asks)
+        # A request of this person could not be answered by it: the one who asked may not.
+        by_setting = self._actor.by_setting and agent == self._actor.agent
+        hint = "a person changes it at a terminal" if by_setting else "git coord approvals"
+        self._add(rule, agent, message, step, change, hints=(hint,), asks=asks and not by_setting)
 
     def _is_used_up(self, step: CommitChange, change: Change, record: Approval) -> bool:
         """Whether, since the request, the history below the change has had this content and then replaced it."""

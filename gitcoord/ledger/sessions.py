@@ -84,6 +84,7 @@ class Actor(NamedTuple):
     person: bool = False
     join: bool = False
     unchecked: bool = False  # a person by the word of somebody else's machine alone
+    by_setting: bool = False  # a person by `gitcoord.person` alone: may commit, merge and pull, and approves nothing
 
 
 class Heartbeat(NamedTuple):

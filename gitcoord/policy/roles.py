@@ -41,7 +41,7 @@ def given_role(state: State, agent: str) -> GivenRole | None:
 def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
     """Whether the actor is a person at a terminal, and a listed approver where the policy lists any."""
     named = list(approvers)
-    return actor.person and (not named or actor.agent in named)
+    return actor.person and not actor.by_setting and (not named or actor.agent in named)
 
 
 def not_an_approver(actor: Actor, world: World, action: str, hint: str) -> Refusal | None:

@@ -15,6 +15,7 @@ from gitcoord.git.host import getppid, start_time
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.namedtuple import NamedTuple
 
 _WORD = "abcdefghijklmnopqrstuvwxyz0123456789"
 _LONGEST = 64  # letters of a name
@@ -54,6 +55,50 @@ def resolve_or_none(ctx: Context, environ: Environ, *, terminal: bool) -> Actor 
         return resolve(ctx, environ, terminal=terminal)
     except UsageError:
         return None
+
+
+# The actor of a hook where nobody is named. No agent can have this name.
+NOBODY = Actor("(nobody)")
+
+
+class HookActor(NamedTuple):
+    """The actor of one of git's hooks. `problem`: why nobody is named; the actor is NOBODY then. `names`: all names of this process."""
+
+    actor: Actor
+    problem: UsageError | None
+    names: list[str]
+
+
+def resolve_in_hook(ctx: Context, environ: Environ, *, terminal: bool, by_setting: bool) -> HookActor:
+    """As `resolve`, without an error: most changes may be made by anybody. `by_setting`: `gitcoord.person` counts."""
+    names = _names(ctx, environ)
+    try:
+        return HookActor(resolve(ctx, environ, terminal=terminal), None, names)
+    except UsageError as error:
+        person = _person_by_setting(ctx, environ) if by_setting else None
+        return HookActor(person, None, names) if person is not None else HookActor(NOBODY, error, names)
+
+
+def _names(ctx: Context, environ: Environ) -> list[str]:
+    """Every name that the environment, an ancestor process or the agent tool gives this process, and those of its parents."""
+    found = [_ancestor(ctx), _conversation(environ)]
+    try:
+        found.append(named(ctx, environ))
+    except UsageError:
+        pass  # no valid name: nobody of that name was killed
+    names = [name for actor in found if actor is not None for name in (actor.agent, actor.parent) if name]
+    return list(dict.fromkeys(names))
+
+
+def _person_by_setting(ctx: Context, environ: Environ) -> Actor | None:
+    """The person of `gitcoord.person`, outside any agent tool. The environment and the user's own settings cannot set it."""
+    if not ctx.settings.get("gitcoord.person") or in_tool(environ):
+        return None
+    from gitcoord.git.commands.settings import list_settings
+    from gitcoord.git.config import Settings, parse_settings
+
+    email = Settings(parse_settings(list_settings(ctx.repo.env).out)).get("gitcoord.person")
+    return Actor(agent_from_email(email), person=True, by_setting=True) if email else None
 
 
 def _text(environ: Environ, name: bytes) -> str:

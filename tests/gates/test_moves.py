@@ -222,7 +222,8 @@ def test_nobody_who_may_not_act_moves_a_gated_branch(clone: Clone) -> None:
     assert rules(clone.moves("x1")) == rules(clone.push("x1", "x1")) == rules(clone.push("x1", "", MINE)) == []
     transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
     assert rules(clone.moves("x1")) == rules(clone.push("x1", "x1")) == [("halted", "")]
-    assert rules(clone.push("x1", "", MINE)) == rules(clone.gate().range(*clone.ends("x1", "x1"))) == []
+    assert rules(clone.push("x1", "", MINE)) == [("halted", "")]
+    assert rules(clone.gate().range(*clone.ends("x1", "x1"))) == []
     clone.commit("x2", {"shared/a": "x\n"}, "x1")
     assert rules(clone.moves("x2", "x1")) == [("halted", ""), *UNCLAIMED]
 
@@ -236,11 +237,7 @@ def test_nobody_is_asked_who_acts_where_there_is_nothing_to_judge(clone: Clone) 
 
     clone.commit("x1", {"shared/a": "x\n"}, "m1")
     gate = Gate(clone.ctx, who)
-    assert (
-        gate.moves([clone.move("x1", "m1", MINE)]).verdicts
-        == gate.push("origin", [clone.move("m0", "", MINE)]).verdicts
-        == []
-    )
+    assert gate.moves([clone.move("x1", "m1", MINE)]).verdicts == []
     assert asked == []
     assert len(gate.moves([clone.move("x1", "m1", SYNC)]).verdicts) == 1 and gate.actor.agent == "ann"
     assert asked == ["who"]
@@ -304,7 +301,7 @@ def test_git_is_asked_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_push_is_judged_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much of the ledger and of git is read on the way; and who acts is asked for once, only where there is something."""
+    """However much of the ledger and of git is read on the way; and who acts is asked for once."""
     judged: list[str] = []
     asked: list[str] = []
 
@@ -323,7 +320,7 @@ def test_a_push_is_judged_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) ->
     assert Gate(clone.ctx, who).push("origin", [clone.move("x1", "m1", SYNC)]).refused
     assert (judged, asked) == (["judge"], ["who"])
     assert not Gate(clone.ctx, who).push("origin", [clone.move("m1", "m1", MINE)]).verdicts
-    assert (judged, asked) == (["judge"], ["who"]), "there was nothing to judge"
+    assert (judged, asked) == (["judge"] * 2, ["who"] * 2), "without new commits too: the killed push nothing"
 
 
 def test_a_world_answers_a_question_once(clone: Clone) -> None:
@@ -397,10 +394,13 @@ def test_what_is_staged(clone: Clone) -> None:
     assert rules(gate.index(bytes(other), [m0])) == []
 
 
-def test_where_nothing_is_staged_there_is_nothing_to_judge(clone: Clone) -> None:
-    transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
+def test_where_nothing_is_staged_it_is_asked_who_acts(clone: Clone) -> None:
+    """A commit of nothing but a message is not for the killed, nor while everything is halted."""
     git(clone.top, "read-tree", clone.commits["m1"])
     assert rules(clone.gate().index(b"", [clone.commits["m1"]])) == []
+    transact(clone.ctx, halt.decide, halt.Halt(Actor("eve", person=True)))
+    git(clone.top, "read-tree", clone.commits["m1"])
+    assert rules(clone.gate().index(b"", [clone.commits["m1"]])) == [("halted", "")]
     assert ("halted", "") in rules(clone.gate().index(b"", [clone.commits["m0"]]))
 
 

@@ -91,6 +91,7 @@ def test_closed(tmp_path: Path, trouble: str | Callable[[Project], None]) -> Non
 
 def test_nobody(tmp_path: Path) -> None:
     project = _project(tmp_path)
+    project.claim("free/x", agent="bob")
     for name, act in GATES.items():
         done = act(project, "")
         assert done.code != 0 and f"error: this {name} could not be judged: nobody is named" in done.err, (name, done)

@@ -309,3 +309,13 @@ def test_scratch_is_removed_without_following_links(place: Place, tmp_path: Path
     place.ok("teardown", "--yes")
     assert not (place.top / ".git/gitcoord").exists() and (precious / "file").exists()
     assert stat.S_ISDIR(precious.stat().st_mode)
+
+
+def test_a_person_is_offered_to_commit_from_editors(place: Place) -> None:
+    """Agents are not: they would commit as that person."""
+    hint = "git config gitcoord.person ada@example.com"
+    assert hint not in place.ok("setup", "--yes").err
+    assert hint in place.at_terminal("setup", "--yes", argv=COORD, env=place.path).out
+    assert hint not in place.at_terminal("setup", "--yes", argv=COORD, env=place.path, agent="alice").out
+    place.git("config", "gitcoord.person", "ada@example.com")
+    assert hint not in place.at_terminal("setup", "--yes", argv=COORD, env=place.path).out

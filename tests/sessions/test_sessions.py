@@ -510,7 +510,7 @@ def test_anybody_records_the_kill_whose_tombstone_is_there(world: World) -> None
     take(world, ALICE, "a")
     tomb = Heartbeat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), 1, killed=9)
     world.commit(Decision([], [tomb], {}))
-    world.must("kill", Kill(BOB._replace(person=True), "alice"))
+    world.must("kill", Kill(BOB, "alice"))
     assert state_of(world, "alice") == ("killed", 1)
 
 

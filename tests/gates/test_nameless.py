@@ -1,0 +1,205 @@
+"""Who acts is asked only where it matters: an editor, a GUI or cron has no terminal and no agent's name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import PERSON, Done
+from tests.gates.support import SHARED, Project, refused
+from tests.support import git
+
+CONFIG = """[role "overseer"]
+\toverseer = true
+[agent "boss"]
+\trole = overseer
+"""
+CLAUDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "c1"}
+UNNAMED = "could not be judged: nobody is named here"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path, SHARED + "guarded gitcoord-guard=checkpoint\n", CONFIG)
+
+
+def editor(project: Project, *words: str, env: dict[str, str] | None = None) -> Done:
+    """git as an editor runs it: no terminal, nothing to read, no name."""
+    done = subprocess.run(
+        ["git", *words], cwd=project.top, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, start_new_session=True, timeout=120,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr, done.stderr
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def commit(project: Project, files: dict[str, str | None], env: dict[str, str] | None = None) -> Done:
+    project.write(files)
+    project.git("add", "-A")
+    done = editor(project, "commit", "-q", "-m", "work", env=env)
+    if done.code:
+        project.unhooked("reset", "-q", "--hard")
+    return done
+
+
+def land_elsewhere(project: Project, files: dict[str, str]) -> None:
+    """Work of a colleague that landed at the remote."""
+    other = project.place / "other"
+    if not other.exists():
+        git(project.place, "clone", "-q", str(project.remote), str(other))
+    for name, text in files.items():
+        (other / name).write_text(text)
+    git(other, "commit", "-q", "-am", "work of another")
+    git(other, "push", "-q", "origin", "main")
+
+
+def test_an_unshared_file_is_committed_by_anybody(project: Project) -> None:
+    assert commit(project, {"free/x": "new\n", "free/new": "new\n"}) == Done(0, "", "")
+    assert "Agent:" not in project.git("log", "-1", "--format=%B")
+
+
+def test_landed_work_is_pulled_by_anybody(project: Project) -> None:
+    land_elsewhere(project, {"shared/a": "landed\n", "free/x": "landed\n"})
+    done = editor(project, "pull", "-q", "--ff-only")
+    assert done.code == 0, done
+    assert project.git("rev-parse", "main") == project.git("rev-parse", "origin/main")
+
+
+def test_a_tool_that_does_not_say_which_conversation_it_is(project: Project) -> None:
+    tool = {"CLAUDECODE": "1"}
+    assert commit(project, {"free/x": "new\n"}, tool).code == 0
+    done = commit(project, {"shared/a": "new\n"}, tool)
+    assert done.code != 0 and "does not say which conversation" in done.err, done
+
+
+@pytest.mark.parametrize("files", [{"shared/a": "new\n"}, {"free/held": "new\n"}, {"guarded": "x\n"}])
+def test_what_somebody_must_answer_for_is_refused(project: Project, files: dict[str, str | None]) -> None:
+    project.claim("free/held", agent="bob")
+    done = commit(project, files)
+    assert done.code != 0 and UNNAMED in done.err and next(iter(files)) in done.err, done
+    assert "at a terminal" in done.err
+    assert "fsck" not in done.err, "the ledger is in order"
+
+
+def test_released_work_that_is_lacking_is_no_question_of_names(project: Project) -> None:
+    project.work("bob", "bobs", {"free/x": "bob's\n"})
+    project.switch("main")
+    done = commit(project, {"free/x": "mine\n"})
+    assert refused(done, "lineage", "free/x") and UNNAMED not in done.err, done
+
+
+# --- killed and halted are asked first
+
+
+def test_nothing_gets_through_while_halted(project: Project) -> None:
+    land_elsewhere(project, {"free/x": "landed\n"})
+    assert project.coord("halt", agent="boss").code == 0
+    for done in (
+        commit(project, {"free/x": "new\n"}),
+        editor(project, "commit", "-q", "--allow-empty", "-m", "nothing"),
+        editor(project, "pull", "-q", "--ff-only"),
+        editor(project, "push", "-q", "origin", "main:refs/heads/new"),
+        editor(project, "push", "-q", "origin", ":refs/heads/new"),
+    ):
+        assert refused(done, "halted"), done
+
+
+def test_the_killed_are_known_by_every_name_of_their_process(project: Project) -> None:
+    """An agent that gives another name, or none, is still the conversation that was killed."""
+    assert project.try_git("commit", "-q", "--allow-empty", "-m", "one", env=CLAUDE).code == 0
+    project.claim("free/y", agent="claude-c1")
+    assert project.coord("kill", "claude-c1", agent="boss").code == 0
+    for env in (CLAUDE, {**CLAUDE, "GITCOORD_AGENT": "innocent"}):
+        assert refused(commit(project, {"free/x": "new\n"}, env), "killed"), env
+    assert commit(project, {"free/x": "new\n"}).code == 0
+
+
+# --- gitcoord.person
+
+
+@pytest.fixture
+def known(project: Project) -> Project:
+    project.git("config", "gitcoord.person", "ada@example.com")
+    return project
+
+
+def test_a_person_commits_merges_and_pulls_in_an_editor(known: Project) -> None:
+    assert known.world.at_terminal("shared/a").code == 0
+    done = commit(known, {"shared/a": "new\n"})
+    assert done.code == 0, done
+    assert "Agent:" not in known.git("log", "-1", "--format=%B")
+    known.branch("side", "main~1")
+    known.commit({"shared/b": "side\n"})
+    known.switch("main")
+    assert known.world.at_terminal("shared/b").code == 0
+    done = editor(known, "merge", "-q", "--no-edit", "side")
+    assert done.code == 0, done
+    done = commit(known, {"free/x": "new\n"})
+    assert done.code == 0, done
+
+
+def test_the_setting_is_a_name_like_any_other(known: Project) -> None:
+    """It gives no right to what others hold, and no claim."""
+    known.claim("shared/a", agent="bob")
+    assert refused(commit(known, {"shared/a": "new\n"}), "held", "shared/a")
+    assert refused(commit(known, {"shared/b": "new\n"}), "unclaimed", "shared/b")
+
+
+def test_the_setting_never_changes_guarded_files(known: Project) -> None:
+    for name, rule in (("guarded", "guard"), (".gitcoord/config", "own-files")):
+        done = commit(known, {name: "# new\n"})
+        assert refused(done, rule, name) and "at a terminal" in done.err, done
+        assert known.coord("approvals", agent="bob").out == "", "a request that its own maker could not answer"
+
+
+def test_the_setting_is_no_person_for_commands(known: Project) -> None:
+    known.claim("free/x", agent="bob")
+    assert known.as_person("halt").code == 0
+    before = known.git("rev-parse", "gitcoord")
+    for words in (["kill", "bob"], ["unhalt"], ["revive", "bob"], ["approve", "1"], ["role", "bob", "overseer"]):
+        assert editor(known, "coord", *words).code != 0, words
+        assert known.coord(*words).code != 0, words
+    assert known.git("rev-parse", "gitcoord") == before
+
+
+def test_the_setting_does_not_push(known: Project) -> None:
+    assert known.world.at_terminal("shared/a").code == 0
+    assert commit(known, {"shared/a": "new\n"}).code == 0
+    done = editor(known, "push", "-q", "origin", "main")
+    assert done.code != 0 and UNNAMED in done.err, done
+
+
+@pytest.mark.parametrize("how", ["tool", "command line", "user", "environment"])
+def test_only_the_repositorys_own_setting_outside_of_agent_tools_counts(
+    project: Project, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert project.world.at_terminal("shared/a").code == 0
+    project.write({"shared/a": "new\n"})
+    project.git("add", "-A")
+    words, env = ["commit", "-q", "-m", "work"], {}
+    setting = ("gitcoord.person", "ada@example.com")
+    if how == "tool":
+        project.git("config", *setting)
+        env = {"CLAUDECODE": "1"}
+    elif how == "command line":
+        words = ["-c", "=".join(setting), *words]
+    elif how == "user":
+        home = project.place / "home"
+        home.mkdir()
+        git(project.top, "config", "--file", str(home / "config"), *setting)
+        for key in ("user.name", "user.email"):
+            git(project.top, "config", "--file", str(home / "config"), key, "ada@example.com")
+        env = {"GIT_CONFIG_GLOBAL": str(home / "config")}
+    else:
+        env = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": setting[0], "GIT_CONFIG_VALUE_0": setting[1]}
+    done = editor(project, *words, env=env)
+    assert done.code != 0 and "could not be judged" in done.err, done
+
+
+def test_a_person_who_is_killed_commits_nothing(known: Project) -> None:
+    assert known.as_person("start").code == 0
+    assert known.coord("kill", PERSON, agent="boss").code == 0
+    assert refused(commit(known, {"free/x": "new\n"}), "killed")
