@@ -150,8 +150,9 @@ def add_trailer(env: Env, trailer: str, *, message: bytes = b"", file: str = "")
     A line '---' in a message is not the start of a patch here, as for `git log`.
     """
     where = ("--no-divider", "--where", "end", "--if-missing", "add")
-    rules = ["--if-exists", "doNothing", "--in-place", file] if file else ["--if-exists", "add"]
-    return run([*GIT, "interpret-trailers", *where, "--trailer", trailer, *rules], env, message)
+    # git applies such a rule to the trailers behind it.
+    exists, place = ("doNothing", ("--in-place", file)) if file else ("add", ())
+    return run([*GIT, "interpret-trailers", *where, "--if-exists", exists, "--trailer", trailer, *place], env, message)
 
 
 def run_hook(env: Env, name: str, *words: str) -> Answer:
