@@ -1,4 +1,4 @@
-"""`git coord complete`: what a command line may go on with, from the table and the ledger. The completion of shells calls it.
+"""`git coord complete`: the words that may follow on a command line, from the table and the ledger. The completion of shells calls it.
 
 It prints a line for each word, with its help after a tab; nothing where a shell should go on with file names.
 """
@@ -123,7 +123,7 @@ _STORED = {
 
 
 def _stored(call: Call, what: str) -> Offers:
-    """Nothing where the repository or its ledger cannot be read: a shell has no use for an error."""
+    """The stored words of this kind; none where the repository or its ledger cannot be read, since a shell has no use for an error."""
     if what in _FIXED:
         module, _, name = _FIXED[what].partition(":")
         found = getattr(__import__(f"gitcoord.{module}", fromlist=(name,)), name)

@@ -26,7 +26,7 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
         if pull:
             raise
         call.screen.answer({"initialised": False})
-        call.is_not_set_up({"initialised": False})
+        call.note_not_set_up()
         return 0
     actor = call.actor_or_none()
     if actor is not None:

@@ -6,7 +6,6 @@ recorded.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 from typing import Any
@@ -24,6 +23,7 @@ from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.deploy.model import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED
 from gitcoord.deploy.targets import VERIFY_SECONDS, Target, check_target, refusal, resource_of
 from gitcoord.git.commands.worktrees import status_original
+from gitcoord.git.locks import flock
 from gitcoord.git.process import without_grafts
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -58,7 +58,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
     finally:
         block_signals()
         deployment.give_back()
-        os.close(lock)
+        flock.release(lock)
 
 
 def _require_finished(call: Call, actor: Actor, name: str, commit: str, last: str) -> None:
@@ -76,15 +76,12 @@ def _require_finished(call: Call, actor: Actor, name: str, commit: str, last: st
 
 def _alone(call: Call, actor: Actor, item: Item, name: str) -> int:
     """Lock the target against a second process of the same agent, which would be granted the claim too."""
-    lock = os.open(call.ctx.scratch(f"deploys/{name}"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
+    lock = flock.acquire(call.ctx.scratch(f"deploys/{name}"))
+    if lock < 0:
         rows: list[Any] = overlapping_claims(call.ctx, actor, item)["claims"]  # type: ignore[assignment]
         held = tuple({key: value for key, value in row.items() if key != "silent"} for row in rows)
         who = f"by {', '.join(sorted({row['agent'] for row in held}))}" if held else "by another process"
-        raise Refused(Refusal("held", f"'{name}' is being deployed {who}: nothing was done", held, _WAITING)) from None
+        raise Refused(Refusal("held", f"'{name}' is being deployed {who}: nothing was done", held, _WAITING))
     return lock
 
 

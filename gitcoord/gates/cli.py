@@ -48,9 +48,9 @@ def commit_named(call: Call, name: str) -> str:
 
 
 def show(call: Call, values: Values, words: list[str]) -> int:
-    result = rules.rules(call.ctx, "".join(words))
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    empty: Row = {"version": "", "text": "", "required": False}
+    result = call.show(lambda: rules.rules(call.ctx, "".join(words)), None, **empty)
+    if result is None:
         return 0
     if not result["version"]:
         call.screen.note("note: this project has no written rules")
@@ -73,12 +73,9 @@ def ack(call: Call, values: Values, words: list[str]) -> int:
 
 
 def who(call: Call, values: Values, words: list[str]) -> int:
-    age = call.recent()
-    result = {**rules.readers(call.ctx), **age}
-    call.screen.answer(result)
-    if call.is_not_set_up(result):
+    result = call.show(lambda: rules.readers(call.ctx), version="", readers=[])
+    if result is None:
         return 0
-    readers: list[Row] = result["readers"]  # type: ignore[assignment]
     rows = [
         [
             str(row["agent"]),
@@ -86,7 +83,7 @@ def who(call: Call, values: Values, words: list[str]) -> int:
             ago(row["at"]),
             "current" if row["current"] else "an older version",
         ]
-        for row in readers
+        for row in result["readers"]
     ]
     call.screen.say(*call.screen.table(rows, ["cyan", "", "dim", "yellow"]))
     if not rows and not call.screen.json:

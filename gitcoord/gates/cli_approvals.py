@@ -14,7 +14,7 @@ from gitcoord.terminal.screen import ago
 def approvals(call: Call, values: Values, words: list[str]) -> int:
     if not has_ledger(call.ctx):
         call.screen.answer({"initialised": False, "approvals": []})
-        call.is_not_set_up({"initialised": False})
+        call.note_not_set_up()
         return 0
     rows = listing(call.ctx, all=bool(values.get("all")))
     call.screen.answer({"initialised": True, "approvals": [row._asdict() for row in rows]})

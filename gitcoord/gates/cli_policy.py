@@ -62,7 +62,8 @@ def _nothing(call: Call, **empty: object) -> bool:
     if has_ledger(call.ctx):
         return False
     call.screen.answer({"initialised": False, **empty})
-    return call.is_not_set_up({"initialised": False})
+    call.note_not_set_up()
+    return True
 
 
 def _whose(call: Call, values: Values) -> str:

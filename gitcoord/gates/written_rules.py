@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
+from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import RULES, quote
 from gitcoord.gates import model
 from gitcoord.git.commands.refs import rev_parse
@@ -18,10 +18,7 @@ _HINT = ("a starter: git coord init --policy", f"then put {RULES} on the branch 
 
 def rules(ctx: Context, version: str = "") -> dict[str, object]:
     """The rules on trunk, or the named version of them."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "version": "", "text": "", "required": False}
+    snapshot = read_snapshot(ctx, trusting=True)
     source = trunk_source(ctx, snapshot)
     found = _version(ctx, version) if version else source.rules
     text = ""
@@ -32,7 +29,7 @@ def rules(ctx: Context, version: str = "") -> dict[str, object]:
         text = blob.data.decode("utf-8", "replace")
     policy = source.policy(())
     required = policy.ack and policy.stage("rules") == ENFORCE
-    return {"initialised": True, "version": found, "text": text, "required": required}
+    return {"version": found, "text": text, "required": required}
 
 
 def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, object]:
@@ -47,16 +44,13 @@ def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, obje
 
 def readers(ctx: Context) -> dict[str, object]:
     """The last version that each agent has read, and whether it has read the current one."""
-    try:
-        snapshot = read_snapshot(ctx, trusting=True)
-    except NotInitialised:
-        return {"initialised": False, "version": "", "readers": []}
+    snapshot = read_snapshot(ctx, trusting=True)
     current = trunk_source(ctx, snapshot).rules
     rows = []
     for reader in model.readers(snapshot.state):
         known = any(row.version == current for row in reader.read)
         rows.append({"agent": reader.agent, **reader.read[-1]._asdict(), "current": known})
-    return {"initialised": True, "version": current, "readers": rows}
+    return {"version": current, "readers": rows}
 
 
 def _version(ctx: Context, word: str) -> str:

@@ -23,17 +23,10 @@ def log(call: Call, values: Values, words: list[str]) -> int:
     kind = check_kind(str(values.get("kind", "")))
     path = _shown_key(call, str(values["path"])) if values.get("path") else ""
     since, limit = number(values, "since"), number(values, "number", 50)
-    age = call.recent()
-    try:
-        rows = list(
-            events(call.ctx, path=path, agent=str(values.get("agent", "")), kind=kind, since=since, limit=limit)
-        )
-    except NotInitialised:
-        call.screen.answer({"initialised": False, "events": []})
-        call.is_not_set_up({"initialised": False})
-        return 0
-    call.screen.answer({"initialised": True, "events": rows, **age})
-    call.screen.say(*call.screen.table([_log_row(row) for row in rows], ["dim", "yellow", ""]))
+    found = {"path": path, "agent": str(values.get("agent", "")), "kind": kind}
+    result = call.show(lambda: {"events": list(events(call.ctx, **found, since=since, limit=limit))}, events=[])
+    if result is not None:
+        call.screen.say(*call.screen.table([_log_row(row) for row in result["events"]], ["dim", "yellow", ""]))
     return 0
 
 

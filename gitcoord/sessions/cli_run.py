@@ -7,7 +7,7 @@ import signal
 
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import check_agent, printable
-from gitcoord.git.files import read_file, write_file
+from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.host import runs_still, start_time
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
@@ -62,7 +62,7 @@ def _supervised(call: Call, actor: Actor, command: list[str], env: dict[str, str
         return supervisor.watch()
     finally:
         for note in notes:
-            _forget(note)
+            remove_file(note)
         _end(call, actor, supervisor)
 
 
@@ -86,13 +86,6 @@ def _note_run(ctx: Context, actor: Actor) -> str:
     words = (str(os.getpid()), start_time(os.getpid()), ctx.host.boot, actor.instance)
     write_file(path, "\n".join(words).encode())
     return path
-
-
-def _forget(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def wake(ctx: Context, agent: str) -> bool:

@@ -1,6 +1,6 @@
 """Contracts: the typed records by which work moves. An assignment goes out, `complete` or `failed` comes back.
 
-What a worker hands in is checked here and kept in the task as it was made; `docs/schema/` has the same as JSON schema.
+A worker's record is checked here and kept in the task; `docs/schema/` has the same as JSON schema.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REQUIRED = {"complete": ("summary", "not_done"), "failed": ("reason",)}  # an em
 
 
 def checked_record(name: str, given: object) -> Record:
-    """What a worker hands in as a record of this name: checked, with all of its fields. UsageError where it is none."""
+    """The record of this name that a worker hands in: checked, with all of its fields. UsageError where it is none."""
     hints = (f"see: git coord task schema {name}",)
     if not isinstance(given, dict):
         raise UsageError(f"a '{name}' record is a JSON object", hints=hints)

@@ -11,7 +11,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Part
 from gitcoord.sessions.identity import resolve, resolve_or_none
-from gitcoord.startup.annotations import Any, Callable, Mapping
+from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.parser import Values, Verb
 from gitcoord.terminal.screen import Row, Screen
 
@@ -73,7 +73,7 @@ class Call:
         return told
 
     def read(self, look: Callable[[], Row], seconds: int | None = 0, **empty: object) -> Row:
-        """What `look` gives. Before gitcoord is set up it is `empty`, with a note: looking is no error then.
+        """The result of `look`. Before gitcoord is set up it is `empty`, with a note: looking is no error then.
 
         At a remote authority, look there first if the last look is more than so many seconds ago (None: do not).
         """
@@ -81,7 +81,7 @@ class Call:
         try:
             return {"initialised": True, **look(), **age}
         except NotInitialised:
-            self.is_not_set_up({"initialised": False})
+            self.note_not_set_up()
             return {"initialised": False, **empty, **age}
 
     def show(self, look: Callable[[], Row], seconds: int | None = 0, **empty: object) -> Row | None:
@@ -99,15 +99,12 @@ class Call:
         self.screen.answer(result)
         return result
 
-    def is_not_set_up(self, result: Mapping[str, object]) -> bool:
+    def note_not_set_up(self) -> None:
         """Reading before gitcoord is set up shows nothing. That is no error, but a note says so."""
-        if result["initialised"]:
-            return False
         from gitcoord.ledger.named_ledger import setup_command
 
         self.screen.note("note: gitcoord is not set up in this repository")
         self.screen.hint(f"set it up: {setup_command(self.ctx)}")
-        return True
 
     def _warn_of_another_ledger(self) -> None:
         """Looking at a ledger that may not be used is allowed; a warning says which one it is."""

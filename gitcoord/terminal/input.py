@@ -47,7 +47,7 @@ def _strict(name: str) -> str:
 
 
 def _bytes(name: str) -> bytes:
-    """All there is; an error where it is more than any text may be."""
+    """The whole content; UsageError where it is longer than any text may be."""
     parts: list[bytes] = []
     size = 0
     try:

@@ -124,7 +124,7 @@ def put(fd: int, text: str) -> None:
 
 
 def _interrupted(number: int, frame: object) -> None:
-    """Once is enough: at a terminal `git` passes on to its command the Ctrl-C that this got itself, while it cleans up."""
+    """Ignore a second Ctrl-C during the clean-up: at a terminal, `git` passes on to its command the signal that the command got itself."""
     signal(SIGINT, SIG_IGN)
     raise KeyboardInterrupt
 

@@ -90,7 +90,7 @@ def overview(ctx: Context, actor: Actor | None) -> dict[str, object]:
     noted = [noted_claims(tree.git_dir) if tree.git_dir and not tree.main else set() for tree in trees]
     rows = []
     for tree, own in zip(trees, noted):
-        # What was claimed in no linked work tree was claimed in the main one.
+        # A claim that no linked work tree noted was made in the main one.
         made = [c for c in claims if _key(c) in own or (tree.main and not any(_key(c) in other for other in noted))]
         rows.append(_shown(ctx, tree, made, sync))
     return {"sync": sync, "worktrees": rows}

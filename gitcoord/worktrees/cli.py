@@ -29,7 +29,7 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
         trailers=tuple(words_of(values, "trailer")),
         force=bool(values.get("force")),
     )
-    # What a hook says is shown whatever we keep quiet about: it may be why nothing was committed.
+    # A hook's output is shown with --quiet too: it may say why nothing was committed.
     result = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
     call.screen.answer(result)
     _say_commit(call, result)

@@ -56,7 +56,7 @@ class IndexLock:
         return self
 
     def take(self, pause: Callable[[float], None]) -> bool:
-        """Whether it is ours now. Who has it is waited for, but not for long: it may be a file left by the dead."""
+        """Wait for the lock for a bounded time, since a dead process may have left its file; gives whether it is ours."""
         for _ in range(_TRIES):
             if self._had or self._try():
                 return True

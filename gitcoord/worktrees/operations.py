@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.git.files import fingerprint, is_directory
 
-# What shows that it is there, looked for in this order: a rebase may stop within a cherry-pick of its own.
+# The file that each operation keeps, in the order of the search: a rebase may stop within a cherry-pick of its own.
 _SIGNS = (
     ("rebase-merge", "rebase"),
     ("rebase-apply/applying", "am"),

@@ -41,7 +41,7 @@ from gitcoord.tasks.model import (
 from gitcoord.tasks.workers import caps_for
 
 FIELDS = {"id": str, "set": dict, "move": str, "owner": str, "reason": str, "counted": bool}
-# Where a task may go from where it is, other than by being taken or finished.
+# From each state, the states to which a task may move other than by being taken or finished.
 MOVES = {
     OPEN: (ASSIGNED, BLOCKED, NEEDS_HUMAN, ABANDONED),
     ASSIGNED: (OPEN, ASSIGNED, BLOCKED, NEEDS_HUMAN, ABANDONED),
