@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from fcntl import LOCK_EX, flock
 
+from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import ancestors, fold
 from gitcoord.git.files import (
@@ -139,14 +140,12 @@ class Inflight:
     def _write(self) -> None:
         assert self._entry is not None
         e = self._entry
-        head = " ".join([str(e.ticket), e.pid or "-", e.start or "-", e.boot, e.namespace or "-", str(e.mono)])
-        parts = [head, *_words(e.reads), "", *_words(e.writes)]
-        data = "\0".join(parts).encode("utf-8", "surrogateescape")
+        rows = [[held.everything, sorted(held.agents), sorted(held.paths)] for held in (e.reads, e.writes)]
+        data = dumps([*e[:-2], *rows]).encode()
         if len(data) > _LIMIT:
             raise StoreError("this push is too large to be noted")
-        path = f"{self._directory}/{e.ticket}.{e.pid or '-'}"
         try:
-            write_file(path, data)
+            write_file(f"{self._directory}/{e.ticket}.{e.pid or '-'}", data)
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
@@ -245,28 +244,16 @@ class Inflight:
                 remove_file(f"{self._common}/{name}")
 
 
-def _words(held: Footprint) -> list[str]:
-    everything = ["*"] if held.everything else []
-    return [*everything, *(f"@{agent}" for agent in sorted(held.agents)), *(f"/{path}" for path in sorted(held.paths))]
-
-
-def _parse_footprint(words: list[str]) -> Footprint:
-    agents = frozenset(word[1:] for word in words if word[0] == "@")
-    return Footprint("*" in words, agents, frozenset(word[1:] for word in words if word[0] == "/"))
-
-
 def _parse(data: bytes, ticket: int, pid: str) -> Entry:
     """Files are replaced whole, so what cannot be read was not written by a push: it is of no boot, and dead."""
-    head, *words = data.decode("utf-8", "surrogateescape").split("\0")
-    fields = head.split(" ")
-    if len(fields) != 6 or not fields[5].isdecimal() or "" not in words:
+    try:
+        *head, reads, writes = loads(data, _LIMIT)
+        held = [
+            Footprint(everything, frozenset(agents), frozenset(paths)) for everything, agents, paths in (reads, writes)
+        ]
+        return Entry(*head, *held)
+    except (Malformed, ValueError, TypeError):
         return Entry(ticket, pid, "", "", "", 0, EVERYTHING, EVERYTHING)
-    middle = words.index("")
-    start = "" if fields[2] == "-" else fields[2]
-    return Entry(
-        ticket, "" if fields[1] == "-" else fields[1], start, fields[3], "" if fields[4] == "-" else fields[4],
-        int(fields[5]), _parse_footprint(words[:middle]), _parse_footprint(words[middle + 1 :]),
-    )  # fmt: skip
 
 
 def receive_pack() -> str:
