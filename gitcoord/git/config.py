@@ -1,8 +1,8 @@
-"""git's own configuration, as git reads it; remembered between commands, because asking costs a process each time.
+"""git's configuration as git reads it, cached between commands, because reading it takes a git process.
 
-What is remembered counts only while every file it came from, and every place where a new one could appear, looks as it
-did, and did so for a second before it was remembered (a file may change twice within one tick of its clock). With
-single settings from the environment, or files that include others, git is asked each time.
+The cache is valid only while every configuration file, and every place where a new one could appear, is unchanged, and was unchanged
+for a second before the cache was written (a file may change twice within one tick of its clock). With settings in environment
+variables, or files that include others, git is asked each time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gitcoord.git.process import GIT, Child, Environ
 from gitcoord.git.repo import Repo
 
 _SECOND = 1_000_000_000
-# All that gitcoord looks at. The rest may hold secrets and is not written anywhere.
+# The settings that gitcoord reads. Others may hold secrets and are not cached.
 _USED = (b"gitcoord.", b"user.", b"core.", b"extensions.", b"color.")
 # Variables that tell git where to look; all others of the kind are settings themselves.
 _FILES = (b"GIT_CONFIG_GLOBAL", b"GIT_CONFIG_SYSTEM")
@@ -67,7 +67,7 @@ class SettingsReader:
         marked = {place: mark for mark, _, place in rows}
         usual = _places(repo, environ)
         self._places = list(dict.fromkeys([*usual, *marked]))
-        # The usual places stand first: with another HOME they are others, and so is the answer.
+        # The usual places stand first. With another HOME they differ, and the cache is not valid.
         self._listed = listed if list(marked)[: len(usual)] == usual and self._is_current(marked) else None
         self._child: Child | None = None
         if self._listed is None:
@@ -101,12 +101,12 @@ class SettingsReader:
         return Settings(parse_settings(listed))
 
     def _remember(self, origins: list[bytes], listed: bytes) -> None:
-        """Only files that were marked before git read them may be vouched for."""
+        """Write the cache. Only files whose stamp was taken before git read them count as unchanged."""
         for origin in set(origins):
             path = origin.removeprefix(b"file:").decode("utf-8", "surrogateescape")
             if path.startswith("/") and path not in self._places:
                 self._places.append(path)
-                self._marks.append("new")  # never matches: the next command marks it in time
+                self._marks.append("new")  # never matches, so that the next command notes it before it reads
         rows = "".join(f"{mark} {place}\n" for mark, place in zip(self._marks, self._places))
         try:
             write_file(self._file, rows.encode("utf-8", "surrogateescape") + b"\0" + listed)
@@ -115,7 +115,7 @@ class SettingsReader:
 
 
 def _only_tells_where(environ: Environ) -> bool:
-    """Do the variables about settings say nothing but where git looks? What a relative path means changes with the directory."""
+    """Do the variables about settings only name absolute places of configuration files?"""
     names = [name for name in environ if name.startswith(b"GIT_CONFIG")]
     return all(name in _WHERE and (name not in _FILES or environ[name].startswith(b"/")) for name in names)
 
@@ -125,7 +125,7 @@ def _places(repo: Repo, environ: Environ) -> list[str]:
     home = environ.get(b"HOME", b"").decode("utf-8", "surrogateescape")
     xdg = environ.get(b"XDG_CONFIG_HOME", b"").decode("utf-8", "surrogateescape") or f"{home}/.config"
     own = [f"{repo.common_dir}/config", f"{repo.git_dir}/config.worktree"]
-    # What the variables say stands before them as if it were a place: said otherwise, the answer is another one.
+    # The values of the variables are part of the key, as if they were places: with other values the cache is not valid.
     said = {name: environ[name].decode("utf-8", "surrogateescape") for name in _WHERE if name in environ}
     words = [f"{name.decode()}={value}" for name, value in said.items()]
     return [

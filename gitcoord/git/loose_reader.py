@@ -42,7 +42,7 @@ class LooseReader:
         return found
 
     def keep(self, objects: Iterable[Object | None]) -> None:
-        """Remember what git told, if it is what it claims to be: git does not look, and a repair may follow."""
+        """Cache objects whose content has the hash of their id. git does not check that, and a repair relies on it."""
         if len(self._objects) >= _KEPT:
             self._objects.clear()
         for found in objects:

@@ -61,14 +61,14 @@ class ObjectHasher:
 
 
 class LooseObjects:
-    """Writes below one `objects` directory. Objects are pending until `publish`. A power cut may take them: see `durable`."""
+    """Writes below one `objects` directory. Objects are pending until `publish`, and not durable: see `redo_log`."""
 
     def __init__(self, directory: str, oid_length: int, *, shared: bool) -> None:
         self._directory = directory
         self._hash = hasher(oid_length)
         self._shared = shared
-        self.written: dict[Oid, bytes] = {}  # all that the next transaction rests on, as their files hold it
-        self._pending: dict[Oid, bytes] = {}  # of these, what is not in its place yet
+        self.written: dict[Oid, bytes] = {}  # objects of the next transaction, as the bytes of their files
+        self._pending: dict[Oid, bytes] = {}  # those of them that are not in place yet
         self._mark = ""
         self._count = 0
 
@@ -89,7 +89,7 @@ class LooseObjects:
         return f"{self._directory}/{oid[:2]}/{oid[2:]}"
 
     def _is_there(self, oid: Oid, full: bytes) -> bool:
-        """Keep an object that is there and whole from being pruned as old: another user's is written again, as git does."""
+        """Does the object exist, undamaged? Its time is renewed, so that it is not pruned; another user's object is written again, as git does."""
         path = self.place(oid)
         try:
             if not self.is_whole(oid, full):
@@ -102,7 +102,7 @@ class LooseObjects:
             raise StoreError(f"cannot keep {path}: {error.strerror}") from None
 
     def is_whole(self, oid: Oid, full: bytes) -> bool:
-        """A power cut leaves damaged files, so it is read. OSError."""
+        """Is there a file with this object? It is read, because a power cut leaves damaged files. OSError."""
         try:
             fd = open_to_read(self.place(oid))
         except FileNotFoundError:
@@ -113,7 +113,7 @@ class LooseObjects:
             close(fd)
 
     def publish(self, first: Collection[Oid] | None = None) -> None:
-        """Put what is pending in its place, each after what it refers to; of it only `first` where that is given."""
+        """Put pending objects in place, each after those that it refers to. `first`: only these."""
         for oid in [oid for oid in self._pending if first is None or oid in first]:
             try:
                 self.put(oid, self._pending[oid])
@@ -160,7 +160,7 @@ class LooseObjects:
             pass
 
     def forget(self) -> None:
-        """All is done, or nothing came of it: what is in its place already is in nobody's way, and may be another's too."""
+        """Forget the pending objects. Those that are in place stay: they do no harm, and another process may use them."""
         self.written, self._pending = {}, {}
 
     def discard(self, oid: Oid) -> None:
@@ -168,7 +168,7 @@ class LooseObjects:
 
 
 def _packed(full: bytes) -> bytes:
-    """As zlib's format has it; what fits into a block of the disk anyway is stored as it is, which is quicker for all."""
+    """In zlib's format. An object that fits into one disk block is stored uncompressed, which is faster to write and to read."""
     size = len(full)
     if size > _BLOCK:
         return compress(full, 1)

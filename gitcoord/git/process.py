@@ -35,14 +35,14 @@ UNHOOKED = (
     "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false", "-c", "gitcoord.noted=true",
 )  # fmt: skip
 
-# What would make a child look at another repository, index, namespace or object than the one that was asked for.
+# Variables that lead git to another repository, index, namespace or object.
 _STRIPPED = (
     b"GIT_INDEX_FILE", b"GIT_OBJECT_DIRECTORY", b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"GIT_NAMESPACE",
     b"GIT_REPLACE_REF_BASE", b"GIT_GRAFT_FILE", b"GIT_SHALLOW_FILE", b"GIT_QUARANTINE_PATH", b"GIT_PREFIX",
     b"GIT_ATTR_SOURCE", b"GIT_TRACE", b"GIT_LITERAL_PATHSPECS", b"GIT_GLOB_PATHSPECS", b"GIT_NOGLOB_PATHSPECS", b"GIT_ICASE_PATHSPECS",
 )  # fmt: skip
 
-# What is about this clone, not about the repository on the other side.
+# Variables about this clone, which do not concern the repository at the remote.
 OURS = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR", b"GIT_CONFIG_PARAMETERS", b"GIT_CONFIG_COUNT")
 
 _PIPE = 32768

@@ -1,12 +1,12 @@
-"""Objects that a power cut cannot take once a ref leads to them: one flush for all objects of a transaction, by a redo log.
+"""Durable loose objects: a redo log makes all objects of a transaction durable with one flush.
 
-A claim writes about eight loose objects, and a disk needs for each about as long as for all of them together. So they are
-appended to the log first, and that file alone is on the disk before a ref leads to them. What a power cut takes of the loose
-files is put back from it: by the first writer after the boot, and by a reader that misses an object. A log bears the name of the boot
-in which it was written, so that one of an earlier boot is known. When it is full another one begins, and it is removed once the
-whole file system has been flushed, in the background.
+A claim writes about eight loose objects, and flushing each of them takes about as long as flushing all at once. So the objects are
+appended to the log first, and only the log is flushed before a ref points at them. Loose files that a power cut destroys are
+restored from the log: by the first writer after the boot, and by a reader that misses an object. The name of a log is the boot in
+which it was written, so logs of earlier boots are recognised. A full log is replaced by a new one and removed after a flush of the
+whole file system, in the background.
 
-A record is an object's id, its size in the log and its file's bytes.
+A record is an object's id, the size of its file and the bytes of its file.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _LONGEST_HEAD = 100
 class DurableObjects(LooseObjects):
     """Writes loose objects, and the redo logs below one directory. Any number of processes append to one log, each batch in one write.
 
-    Calling order: `write`, `log`, `publish`, `sync`. Only then may a ref lead to what was written. Where there is a log, the order
-    in which objects are put in their places does not matter; without one each comes after what it refers to.
+    Calling order: `write`, `log`, `publish`, `sync`. Only then may a ref point at the objects. With a log the objects may be
+    put in place in any order; without one each object follows those that it refers to.
     """
 
     def __init__(self, objects: str, oid_length: int, logs: str, boot: str, *, shared: bool, durable: bool) -> None:
-        """`durable`: False waits for no disk; what is in the logs is put back all the same."""
+        """`durable`: False flushes nothing; existing logs are replayed all the same."""
         super().__init__(objects, oid_length, shared=shared)
         self._logs = logs
         self._boot = boot.partition("/")[0]
@@ -69,7 +69,7 @@ class DurableObjects(LooseObjects):
         self.sync()
 
     def log(self) -> bool:
-        """Write down all that is pending; False where there is no log for it, and each object will be flushed."""
+        """Append all pending objects to the log. False: there is no log for them, and `sync` flushes each object."""
         self._logged = False
         if not self._durable or not self.written:
             return False
@@ -83,7 +83,7 @@ class DurableObjects(LooseObjects):
         return self._logged
 
     def sync(self) -> None:
-        """Wait until all that was published is safe from a power cut. Harmless to repeat."""
+        """Wait until all published objects are durable. Harmless to repeat."""
         try:
             if self._durable and self.written and not (self._logged and self._is_on_disk()):
                 for oid in self.written:
@@ -101,7 +101,7 @@ class DurableObjects(LooseObjects):
     # --- this boot's log
 
     def _append(self, objects: dict[Oid, bytes]) -> bool:
-        """False where there is no log for them. OSError."""
+        """False: they are too many, or there is no log. OSError."""
         data = b"".join(
             [b"object %s %d\n%s\n" % (oid.encode(), len(packed), packed) for oid, packed in objects.items()]
         )
@@ -111,7 +111,7 @@ class DurableObjects(LooseObjects):
             self._open()
         if self._fd < 0:
             return False
-        write_at_once(self._fd, data)  # never in two parts: another's could come between
+        write_at_once(self._fd, data)  # in one write: another process appends to the same file
         return True
 
     def _open(self) -> None:
@@ -126,7 +126,7 @@ class DurableObjects(LooseObjects):
             pass  # another user's
 
     def _is_on_disk(self) -> bool:
-        """Wait for it. False where it was moved away meanwhile: who flushes its objects may be done already."""
+        """Flush the log. False: another process has moved it away, and may have restored its objects before this record was there."""
         fsync(self._fd)
         return self._is_in_place()
 
@@ -137,13 +137,13 @@ class DurableObjects(LooseObjects):
             return False
 
     def outgrown(self) -> list[str]:
-        """End a log that is full. Gives the files to remove once all that was written so far is on the disk."""
+        """Rename a full log. Gives the files to remove after the file system was flushed."""
         if not self._durable or not self._is_in_place() or fstat(self._fd).st_size < _FULL:
             return []
         try:
             rename(self._path, _aside(self._path))
         except FileNotFoundError:
-            return []  # another was quicker
+            return []  # another process did it
         return [path for path in self._every() if path.startswith(f"{self._path}.")]
 
     # --- putting back
@@ -163,7 +163,7 @@ class DurableObjects(LooseObjects):
         return bool(taken)
 
     def _put_back(self, paths: list[str]) -> list[str | None]:
-        """The logs that could be read; None for one of which something is another user's to put back."""
+        """Restore the objects in these logs. Gives each log that was read; None for one with an object that only another user may write."""
         read = [(path, data) for path in paths if (data := read_if_file(path)) is not None]
         done: list[str | None] = []
         for path, data in read:
@@ -179,7 +179,7 @@ class DurableObjects(LooseObjects):
             except PermissionError:
                 done.append(None)
             except OSError as error:
-                raise StoreError(f"what a power cut took cannot be put back: {error.strerror}") from None
+                raise StoreError(f"objects that a power cut destroyed cannot be restored: {error.strerror}") from None
         return done
 
     def _every(self) -> list[str]:
@@ -189,7 +189,7 @@ class DurableObjects(LooseObjects):
         return [path for path in self._every() if path != self._path and not path.startswith(f"{self._path}.")]
 
     def _take_others(self) -> list[str]:
-        """The logs of other boots, none of them where whoever wrote it would look for it, unless we may not move it."""
+        """The logs of other boots, moved away from the name under which their writers append, where that is permitted."""
         stuck = set()
         for path in self._of_other_boots():
             if _is_current(path):
@@ -197,10 +197,10 @@ class DurableObjects(LooseObjects):
                     if is_regular(lstat(path)) and is_readable(path):
                         rename(path, _aside(path))
                 except FileNotFoundError:
-                    pass  # another took it: it is there under another name, or all of it is back
+                    pass  # another process moved it, or has restored all of it
                 except OSError:
                     stuck.add(path)
-        # One that is new meanwhile has a living writer.
+        # A log that is new since then has a living writer.
         return [path for path in self._of_other_boots() if path in stuck or not _is_current(path)]
 
 
@@ -209,21 +209,21 @@ def _is_current(path: str) -> bool:
 
 
 def _aside(path: str) -> str:
-    """A name that nobody has."""
+    """A name that no file has."""
     return f"{path}.{random_hex(8)}"
 
 
 def records(data: bytes, oid_of: Callable[[bytes], Oid]) -> Iterator[tuple[Oid, bytes, bytes]]:
-    """Every whole object in a log, in order: its id, the object, its file's bytes.
+    """Every valid record of a log, in order: the object's id, the object, the bytes of its file.
 
-    What a crash tore, or somebody made up, does not have the hash it is named by.
+    A record that is torn or forged is left out: its hash differs from its id.
     """
     at = 0
     while (at := data.find(_HEAD, at)) >= 0:
         record = _record(data, at, oid_of)
         if record is not None:
             yield record
-        # What is torn may reach over the beginning of the next one.
+        # The size in a torn record may reach beyond the start of the next record.
         at += len(_HEAD) if record is None else len(record[2])
 
 

@@ -119,7 +119,7 @@ class Store(Reader, Protocol):
         """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
     def replay_redo_log(self) -> bool:
-        """Put back what a power cut took and the storage has written down before this boot.
+        """Restore objects that a power cut destroyed, from the logs of earlier boots.
 
         True if there was something to look through. Reading does it by itself where an object is missing.
         """

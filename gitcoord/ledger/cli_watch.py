@@ -25,13 +25,13 @@ from gitcoord.terminal.call import Call, duration, number, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago, put
 
-_LONGEST = 15.0  # where no notice comes, of a change made over a network file system say
-_INTERVAL = 10  # between two looks at a remote that decides
+_LONGEST = 15.0  # seconds between looks where no notification comes, for example over a network file system
+_INTERVAL = 10  # seconds between two fetches from a remote authority
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(Exception):
-    """The stream is over: it was asked to stop, has given all that was asked for, or its command failed."""
+    """The end of the stream: a signal, the last event that was asked for, or a command that failed."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -58,7 +58,7 @@ def watch(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _alone(call: Call, name: str) -> int:
-    """Two of one name would each miss what the other was given."""
+    """Lock this name: of two watchers with one name each would miss the events that the other delivered."""
     check_word(name, "name", 64)
     held = flock.acquire(call.ctx.scratch(f"watch/{name}.lock"))
     if held < 0:
@@ -100,7 +100,7 @@ class Wanted(NamedTuple):
 
 
 class Watch:
-    """One watcher. How far it came is noted after each delivery, so a stop in between repeats nothing and skips nothing."""
+    """One watcher. It saves its place after each delivery, so a stop between two deliveries repeats no event and skips none."""
 
     def __init__(self, call: Call, wanted: Wanted, aims: Aims) -> None:
         self._call = call
@@ -113,7 +113,7 @@ class Watch:
         self._stopped = 0  # the signal that told us to stop
 
     def run(self) -> int:
-        """Signals wait while an event is being delivered, and end the stream between two."""
+        """Signals are blocked while an event is delivered, and end the stream between two events."""
         directory = "reftable" if self._ctx.settings.get("extensions.refstorage") == "reftable" else "refs/heads"
         bell = Bell(f"{self._ctx.repo.common_dir}/{directory}")
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, *_STOPPING))
@@ -168,7 +168,7 @@ class Watch:
         self._look()
 
     def _look(self) -> None:
-        """At a remote that decides, where nobody here has looked for so long. What it does not answer comes later."""
+        """Fetch from a remote authority, unless this clone has done so within the interval. If that fails, the events come later."""
         if not self._ctx.remote:
             return
         from gitcoord.ledger.remote.fetch import refresh_if_older
@@ -190,7 +190,7 @@ class Watch:
             put(1, f"{event.seq}  {ago(event.at)}  {printable(str(row['subject']))}\n")
 
     def _execute(self, row: dict[str, Any]) -> None:
-        """One at a time. Where the command fails, the event counts as not delivered, and the stream ends there."""
+        """Run the command for one event and wait for it. If it fails, the event counts as not delivered and the stream ends."""
         env = {**os.environ, "GITCOORD_SEQ": str(row["seq"]), "GITCOORD_KIND": str(row["kind"])}
         with tempfile.TemporaryFile() as data:  # not a pipe: nobody has to read it
             data.write(dumps(row).encode() + b"\n")
@@ -206,7 +206,7 @@ class Watch:
             raise Ended(code)
 
     def _wait(self, pid: int) -> int:
-        """Until the command ends. A signal goes on to it, and ends the stream after it."""
+        """Wait until the command ends. A signal is passed on to it and ends the stream afterwards."""
         while True:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:

@@ -114,7 +114,7 @@ def effects(state: State, event: Event) -> Changes:
     own = agent_file(event.agent)
     record = changes[own] if own in changes else state.get(own)
     if record is not None and record["lost"]:
-        # Whoever acts has been told what it lost.
+        # The result of this command reports what the agent lost.
         changes[own] = Agent.from_record(record, own)._replace(lost=()).to_record()
     if event.keep is not None:
         keep_nonce(state, event, changes)

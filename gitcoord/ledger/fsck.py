@@ -30,11 +30,11 @@ Progress = Callable[[int], None]
 
 
 class Replay:
-    """The outcome of replaying: the state, where it stands, what stood in between that is no event.
+    """The result of a replay: the state after the last legal event, and the commits that are no legal events.
 
-    A commit that is not legal has no effect, and those on top of it count as far as they are legal without it: whoever was granted
-    something there was told so. A repair event names the commits that do not count. One that names all from the first of them on, as
-    earlier versions wrote it, takes back all of that.
+    A commit that is not legal has no effect. Events above it count as far as they are legal without it, because their grants were
+    acknowledged. A repair event names the commits that do not count. Where it names all commits from the first of them on, as
+    earlier versions wrote it, none of these counts.
     """
 
     def __init__(self) -> None:
@@ -45,12 +45,12 @@ class Replay:
         self.skipped: list[Oid] = []
         self.differences: list[str] = []
         self.count = 0
-        self._since: list[Oid] = []  # all from the first that was skipped on
-        self._before: _Mark | None = None  # what was there before it
+        self._since: list[Oid] = []  # all commits from the first skipped one on
+        self._before: _Mark | None = None  # the result before the first skipped one
         self._gap = False  # the last commit was skipped
 
     def take(self, commit: Commit) -> Changes | None:
-        """One commit more, and what it changes. None: it is not legal, and set aside; a repair event that names it makes it good."""
+        """Replay one more commit. Gives its changes; None: it is not legal and is skipped, until a repair event names it."""
         self.root = self.root or commit.oid
         try:
             event = commit.event
@@ -60,7 +60,7 @@ class Replay:
                 self._require_named(event)
             seq = self.state.seq
             if self._gap and event.seq > seq and event.kind != "repair":
-                self.state.seq = event.seq - 1  # the skipped one may have leapt
+                self.state.seq = event.seq - 1  # the skipped commit may have been an epoch
             try:
                 changes = effects(self.state, event)
             finally:
@@ -69,7 +69,7 @@ class Replay:
             self._skip(commit, str(error))
             return None
         if self.skipped and event.kind == "repair":
-            self._make_good()
+            self._accept_repair()
         elif self.skipped:
             self._since.append(commit.oid)
         for ref, present in kind_of(event.kind).refs(self.state, event).items():
@@ -93,7 +93,7 @@ class Replay:
         self._gap = True
 
     def _require_named(self, event: Event) -> None:
-        """Goes back to before the first skipped one where the event names all that came since."""
+        """Illegal unless the repair event names the skipped commits. Where it names all commits since the first of them, the replay goes back to before that."""
         named = event.body["skipped"]
         if named == self.skipped:
             return
@@ -101,7 +101,7 @@ class Replay:
             raise Illegal(f"event {event.seq} stands on a commit that is no event")
         self.state, self.grants, self.last, self.count = self._before
 
-    def _make_good(self) -> None:
+    def _accept_repair(self) -> None:
         del self.differences[-len(self.skipped) :]
         self.skipped, self._since, self._before = [], [], None
 
@@ -200,7 +200,7 @@ def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
 
 
 def _unreadable(ctx: Context, state: State, files: dict[str, Oid]) -> list[str]:
-    """The tree is the right one; is what it names still there, and whole?"""
+    """For a tree with the right id: the files that are missing or damaged."""
     found = []
     for key, oid in files.items():
         try:

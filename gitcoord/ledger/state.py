@@ -1,7 +1,7 @@
-"""The state: the files of the ledger's tree. A part that was not read yet is read when a rule asks for it.
+"""The state: the files of the ledger's tree, each part read when a rule first asks for it.
 
-`decide` and `apply` are pure: they see the ledger only through a `State`. A part that is missing here is fetched from the state's
-source, so no part is ever taken for empty because nobody read it.
+`decide` and `apply` are pure: they see the ledger only through a `State`. It reads missing parts from its source, so a part that was
+not read is never taken for empty.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gitcoord.startup.annotations import Callable, Iterable
 # Reads these parts into the state, all of them together. CouldNotJudge where one cannot be read.
 Source = Callable[["State", list["Part"]], None]
 
-# What an event does to the tree: file -> new record or None for "gone"; a key that ends in '/' is a whole directory.
+# The changes of the tree by an event: file -> new record, or None to delete it; a key that ends in '/' is a whole directory.
 # A file whose name ends in '.md' is text: its record has the one key "text".
 Changes = dict[str, "Record | None"]
 # ("file", key), ("leaves", directory), ("below", directory), ("names", directory) or ("named", directory + "//" + name).
@@ -35,7 +35,7 @@ class State:
         self.files: dict[str, Record | None] = {}
         self.names_of: dict[str, list[str]] = {}
         self._base: State | None = None
-        self._removed: tuple[str, ...] = ()  # directories ("dir/") that this state took away from the one below
+        self._removed: tuple[str, ...] = ()  # directories ("dir/") of the base that this state deletes
         self._known: set[str] = set()  # "dir/" is known whole, "dir/@" has its leaves known
         self._children: dict[str, set[str]] = {}
         for key, record in (files or {}).items():
@@ -49,7 +49,7 @@ class State:
             self._enter(key)
 
     def _enter(self, key: str) -> None:
-        """Let its directories know it."""
+        """Add a file to the index of its directories."""
         while key:
             key, _, name = key.rpartition("/")
             siblings = self._children.get(key)
@@ -136,14 +136,14 @@ class State:
         return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
     def _inside(self, directory: str) -> list[str]:
-        """The files below this directory that this very state has, and the directories on the way."""
+        """The files below this directory in this state alone, without its base, and their directories."""
         children, found = self._index(), [directory]
         for here in found:
             found += [f"{here}/{name}" for name in children.get(here, ())]
         return found[1:]
 
     def _index(self) -> dict[str, set[str]]:
-        """The names in each directory; for a patch made when it is first asked for, with what it takes away."""
+        """The names in each directory. For a patch, made at the first call; deleted files are in it too."""
         if self._base is not None and not self._children:
             for key in self.files:
                 self._enter(key)
@@ -187,10 +187,10 @@ class State:
         return False
 
     def patched(self, changes: Changes) -> State:
-        """The state after these changes, on top of this one, which stays as it is.
+        """The state after these changes: a patch on this state, which is not changed.
 
-        A patch on a smaller one, or one that is not much larger, becomes one with it. So of a chain of a thousand events
-        a dozen patches lie on each other, and each change was copied a dozen times at most.
+        A patch is merged with the one below it unless that is more than twice as large. So a chain of a thousand events makes about
+        a dozen patches, and each change is copied a dozen times at most.
         """
         new = State(seq=self.seq)
         new._removed = tuple(key for key in changes if key.endswith("/"))
@@ -207,7 +207,7 @@ class State:
     # --- for replay
 
     def patch(self, changes: Changes) -> None:
-        """The same in place; only on a complete state."""
+        """Apply changes in place; only on a complete state."""
         for key, record in changes.items():
             if key.endswith("/"):
                 for file in list(self.below(key[:-1])):

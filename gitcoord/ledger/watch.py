@@ -1,4 +1,4 @@
-"""Following the ledger: each event once and in order, from any point, going on where it was left."""
+"""Following the ledger: each event once and in order, from any event on, and from where a named follower stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 class Follower:
-    """Gives what was appended since the place it is at. The ledger only grows: anything else is an error."""
+    """Gives the events after its place. A ledger that was rewound or replaced is an error."""
 
     def __init__(self, ctx: Context, place: Place) -> None:
         self._ctx = ctx
@@ -44,7 +44,9 @@ class Follower:
             if Commit(self._ctx.store.read([head])[0], LEDGER).parents == [self.place.oid]:
                 return [head]  # the usual case, without another process
         answer = first_parents(self._ctx.repo.env, head, until=self.place.oid, oldest_first=True)
-        gone = self.place.oid and self._ctx.store.read([self.place.oid])[0] is None  # pruned after it was cut off
+        gone = (
+            self.place.oid and self._ctx.store.read([self.place.oid])[0] is None
+        )  # the ledger was rewound, and git has pruned it
         if not gone:
             answer.require("git cannot walk the ledger", hints=REPAIR)
         if not answer.lines:
@@ -52,7 +54,7 @@ class Follower:
         return answer.lines
 
     def _step(self, commit: Commit) -> tuple[Commit, Event]:
-        """Each builds on the one before: a ledger that was replaced by another one does not."""
+        """Move to this commit. CouldNotJudge unless its parent is the last place."""
         if commit.parents != ([self.place.oid] if self.place.oid else []):
             raise rewound(self.place)
         try:

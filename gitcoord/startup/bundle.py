@@ -171,7 +171,7 @@ def _in_order(names: list[str], imports: dict[str, list[str]]) -> list[str]:
 
     def visit(name: str) -> None:
         if name in imports and name not in order:
-            # What a package imports from below itself needs the package first.
+            # A module that a package imports from below itself needs the package first.
             below = [found for found in imports[name] if not f"{found}.".startswith(f"{name}.")]
             for found in (name.rpartition(".")[0], *below):
                 visit(found)

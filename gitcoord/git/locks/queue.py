@@ -33,12 +33,11 @@ def _no_longer() -> float:
 
 
 class Queue:
-    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `acquired` tells whether it was
-    had.
+    """The lock as a context. It waits at most `seconds` for one process, 0 for not at all; `acquired`: this process has the lock.
 
-    `longer` gives how long more one is waited for that is not stopped. Whoever gets its turn after a wait marks the file, by its
-    time. `tell` says behind whom one waits, for those who go on without the place: they wait less long for a stopped process, and
-    not at all for one that was waited for in vain before and is noted beside the file.
+    `longer` gives the additional seconds to wait for a process that is not stopped. A process that gets the lock after a wait sets the
+    time of the file, so that others see the queue move. `tell` reports which process has the lock. With it, the wait for a stopped
+    process is shorter, and there is none for a stopped process that is noted beside the file, because an earlier wait was in vain.
     """
 
     def __init__(

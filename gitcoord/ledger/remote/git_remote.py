@@ -43,7 +43,7 @@ _OWN_TROUBLE = (
     "cannot store pack file", "cannot store index file", "unable to rename temporary", "unable to create directory",
     "insufficient permission for adding an object", "unable to create leading directories", "unable to open object pack directory",
 )  # fmt: skip
-# What git adds to any broken connection, whatever was wrong with it.
+# Lines that git prints for every broken connection.
 _IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
 LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there

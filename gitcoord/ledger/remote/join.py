@@ -12,8 +12,7 @@ from gitcoord.git.commands.refs import delete_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
 from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import Settings, parse_settings
-from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.store import Create, Delete, RefUpdate
+from gitcoord.git.store import Create, Delete, RefUpdate, Store
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import Format, format_record
 from gitcoord.ledger.remote.fetch import fetch, store_of
@@ -73,7 +72,7 @@ def init_remote(
     `read_only`: nothing is pushed there, now or later. Where the policy names a ledger, no other one is made or joined,
     except with `adopt`.
     """
-    local = _local(ctx)
+    local = ctx.local
     root = "" if adopt else ctx.policy_setting("root")
     found = _find(ctx, local, name, root)
     if read_only and found.there is None:
@@ -99,7 +98,7 @@ def init_remote(
     }  # fmt: skip
 
 
-def _fetch_first(joined: Context, local: PlumbingStore, found: _Found, root: str) -> None:
+def _fetch_first(joined: Context, local: Store, found: _Found, root: str) -> None:
     """Fetch. Refused if the remote's branch is no ledger, or not the one that begins at `root`; this clone is then left as it
     was."""
     known = local.resolve([TIP])[0] is not None
@@ -121,7 +120,7 @@ def _begins_at(joined: Context, root: str) -> bool:
     return root in (root_of(joined), joined.settings.get("gitcoord.formerroot"))
 
 
-def _find(ctx: Context, local: PlumbingStore, name: str, root: str) -> _Found:
+def _find(ctx: Context, local: Store, name: str, root: str) -> _Found:
     """Refused if this clone and the remote each have a ledger, and neither is the other's earlier state; and if the one that
     begins at `root` is neither here nor there."""
     url, there = _url(ctx, name), _ledger_there(ctx, name)
@@ -182,11 +181,6 @@ def without_secrets(url: str) -> str:
     return f"{scheme}://{kept}{host}{slash}{path}"
 
 
-def _local(ctx: Context) -> PlumbingStore:
-    store = ctx.store
-    return store.local if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
-
-
 def _deadline(ctx: Context, name: str) -> Deadline:
     """More patience than usual: joining may push a whole ledger, without output meanwhile."""
     deadline = deadline_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
@@ -217,7 +211,7 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
     return continues
 
 
-def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCapabilities) -> Context:
+def _joined(ctx: Context, local: Store, name: str, capabilities: HostCapabilities) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
     remote = GitRemote(
         ctx.repo.env, name, branches=capabilities.branches, atomic=capabilities.atomic, deadline=_deadline(ctx, name)
@@ -229,7 +223,7 @@ def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCap
 
 def probe(ctx: Context, name: str) -> HostCapabilities:
     """Find out which pushes the host accepts, with a ref that is removed at once."""
-    local = _local(ctx)
+    local = ctx.local
     oid = local.write("blob", b"gitcoord asks what this host takes\n")
     local.flush()
     capabilities = HostCapabilities(branches=False, atomic=True, options=True)
@@ -291,7 +285,7 @@ def _follow_tip(joined: Context) -> None:
         local.swap([Create(TIP, ledger)])
 
 
-def _forget_copies(local: PlumbingStore) -> None:
+def _forget_copies(local: Store) -> None:
     """Delete the fetched refs: this clone had no ledger before."""
     refs = {**local.list_refs(CLAIMS), **local.list_refs(SESSIONS)}
     refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), local.resolve([LEDGER, TIP])) if oid is not None})

@@ -10,9 +10,8 @@ from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.config import Settings
 from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import exists
-from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.repo import Repo
-from gitcoord.git.store import Create, Delete, Object, Operation, RefUpdate, SwapFailed, Update, Verify, move
+from gitcoord.git.store import Create, Delete, Object, Operation, RefUpdate, Store, SwapFailed, Update, Verify, move
 from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
 from gitcoord.startup.annotations import Any, Sequence
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 class MirrorStore:
     """Implements Store: `local` has the mirror, `remote` is the authority."""
 
-    def __init__(self, local: PlumbingStore, remote: GitRemote) -> None:
+    def __init__(self, local: Store, remote: GitRemote) -> None:
         self.local = local
         self.remote = remote
         self.overlay: dict[RefName, Oid | None] = {}
@@ -101,7 +100,7 @@ def as_update(operation: Operation) -> RefUpdate:
 
 
 def open_mirror(
-    local: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, long_lived: bool = False
+    local: Store, repo: Repo, settings: Settings, notes: LockNotes, *, long_lived: bool = False
 ) -> MirrorStore:
     """The store that the settings describe. `long_lived`: push with `client`."""
     name = settings.get("gitcoord.authority")

@@ -148,7 +148,7 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
     commit = ctx.store.write("commit", event_commit(ctx, event, tree, head))
     highest = max((commit.event.seq for commit in events_among(ctx, outcome.skipped)), default=0)
     if highest >= event.seq or ctx.remote:
-        # What was skipped gave tokens out: leap over them, so that none is ever given again. A gate takes a repair with an epoch only.
+        # The skipped commits have given tokens: leap over them, so that none is given again. A server accepts a repair only with an epoch.
         seq = max(highest, event.seq) + 1
         leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
