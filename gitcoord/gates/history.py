@@ -106,7 +106,7 @@ def merge_changes(ctx: Context, step: CommitChange, index: bytes = b"") -> Commi
         conflicts.update(name for name in names if name and code)
         if theirs != step.parents[-1]:
             ours = commit_stand_in(ctx.repo.env, tree, ours, theirs).text
-    for change in net_changes(ctx, tree, step.oid) if step.oid else index_changes(ctx, [tree], index):
+    for change in net_changes(ctx, tree, step.oid) if step.oid else common_changes([diff_index(ctx, tree, index)]):
         found.setdefault(change.path, change)
     for name in conflicts:
         if name not in found:  # the conflict was committed as git left it
@@ -119,11 +119,6 @@ def net_changes(ctx: Context, old: str, new: str) -> list[Change]:
     answer = diff_raw(ctx.repo.env, old, new)
     words = answer.require(f"git cannot compare {old[:12]} with {new[:12]}", hints=("git fetch",)).entries
     return [_change(meta, path) for meta, path in zip(words[::2], words[1::2])]
-
-
-def index_changes(ctx: Context, parents: Iterable[str], index: bytes) -> list[Change]:
-    """The changes of the index against every one of these commits."""
-    return common_changes([diff_index(ctx, parent, index) for parent in parents])
 
 
 def diff_index(ctx: Context, parent: str, index: bytes) -> bytes:

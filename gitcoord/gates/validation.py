@@ -149,7 +149,7 @@ def _counted(
 
 def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tally], Tally]) -> None:
     """Update the tally of this agent and conversation, under a lock: a tool may make several calls at once."""
-    from gitcoord.validators.tally import parse, record_of
+    from gitcoord.validators.tally import parse, to_record
 
     session = event.conversation or actor.instance or str(actor.session)
 
@@ -160,7 +160,7 @@ def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tal
             record = None
         before = parse(record, session, ctx.host.wall())
         after = change(before)
-        return data if after is before else dumps(record_of(after)).encode()
+        return data if after is before else dumps(to_record(after)).encode()
 
     try:
         update(f"{ctx.repo.scratch}/validators", f"{actor.agent}\0{session}", changed)
@@ -181,12 +181,9 @@ def check_texts(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[
         if validator.name == "injection":
             for label, text in texts.items():
                 found = run_validators([validator], lambda one, text=text: _some(judge(one, text)))  # type: ignore[misc]
-                results += [_about(label, result) for result in found]
+                where = f"{printable(label)}: " if label else ""
+                results += [result._replace(message=where + result.message) for result in found]
     return require(ctx, actor, moment, results)
-
-
-def _about(label: str, result: Result) -> Result:
-    return result._replace(message=f"{printable(label)}: {result.message}") if label and result.message else result
 
 
 def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:

@@ -7,7 +7,7 @@ from gitcoord.base.names import check_path, covers, printable
 from gitcoord.git.files import is_directory, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
 from gitcoord.guard.effects import FileEffects, absolute, actor_of, checked, effects_of, home_of, tops_of
-from gitcoord.guard.findings import Finding, is_setting, read_decision, settings_below, strictest
+from gitcoord.guard.findings import Finding, read_decision, settings_at, strictest
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, note_read
 from gitcoord.ledger.context import Context
@@ -101,14 +101,10 @@ def _protected_files(effects: FileEffects) -> list[Finding]:
             found.append(
                 Finding(DENY, "it is git's own, which only git changes", "bypass", path, ("use git's own commands",))
             )
-        elif any(b"coord guard" in read_file(one, 1 << 20) for one in _settings(path)):
+        elif any(b"coord guard" in read_file(one, 1 << 20) for one in settings_at(path)):
             hints = ("a person may change it, or take the guard out: git coord teardown",)
             found.append(Finding(DENY, "it holds the settings that call this guard", "bypass", path, hints))
     return found
-
-
-def _settings(path: str) -> list[str]:
-    return [path] if is_setting(path) else settings_below(path)
 
 
 def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:

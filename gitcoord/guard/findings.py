@@ -50,13 +50,10 @@ def decision_for(verdict: Verdict) -> str:
     return DENY
 
 
-def is_setting(path: str) -> bool:
-    """Could this file hold what makes an agent's tool call the guard? An absolute path."""
-    return path.endswith(_FILES) or any(place in path for place in _DIRECTORIES)
-
-
-def settings_below(path: str) -> list[str]:
-    """The settings files below a directory, which are deleted with it."""
+def settings_at(path: str) -> list[str]:
+    """The files with settings of agent tools at an absolute path, or below it, which are deleted with it."""
+    if path.endswith(_FILES) or any(place in path for place in _DIRECTORIES):
+        return [path]
     found = []
     for name in _FILES:
         parts = name.split("/")

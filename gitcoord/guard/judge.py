@@ -110,9 +110,9 @@ class GuardSession:
         verdicts = self._judged()
         unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
         found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
-        findings = (
-            [finding for finding in found if finding is not None] + self._held_below() + self._uncommitted_below()
-        )
+        findings = [finding for finding in found if finding is not None]
+        findings += [_held(row) for _, row in self._others(list(self._directories))]
+        findings += self._uncommitted_below()
         free = dict.fromkeys(self._directory_of(verdict.path) for verdict in unclaimed)
         if free and self.guard.autoclaim and all(finding.decision != DENY for finding in findings):
             self._unclaimed = list(free)
@@ -141,10 +141,6 @@ class GuardSession:
         if verdict.asks and approved(self.snapshot.state, verdict.path):
             return None
         return Finding(decision_for(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
-
-    def _held_below(self) -> list[Finding]:
-        """Live claims of others below a directory that is written as a whole."""
-        return [_held(row) for _, row in self._others(list(self._directories))]
 
     def _uncommitted_below(self) -> list[Finding]:
         """Uncommitted changes of other holders in this work tree, which a stash, reset or checkout would destroy."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from gitcoord.base.codec import Malformed, Record, dumps
+from gitcoord.base.codec import Malformed, Record, Shape, dumps, record_of, values_of
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ToolEvent
 
 KEPT = 64  # different tool calls that are remembered
 _ASKED = 16  # last events that are remembered, to count none twice
-_COUNTS = ("calls", "bytes", "tokens", "since")
+_SHAPE: dict[str, Shape] = {
+    "session": str, "since": int, "calls": int, "bytes": int, "tokens": int, "edits": [(str, int)],
+    "failures": [(str, int)], "asked": [str],
+}  # fmt: skip
 
 
 class Tally(NamedTuple):
@@ -58,32 +61,18 @@ def argument(event: ToolEvent) -> str:
 
 def parse(record: object, session: str, now: int) -> Tally:
     """The tally of this session; an empty one where the record is of another session or invalid."""
-    if not isinstance(record, dict) or record.get("session") != session:
+    try:
+        named, since, calls, size, tokens, edits, failures, asked = values_of(record, _SHAPE, "tally")
+    except Malformed:
         return Tally(session, now)
-    numbers = [record.get(key) for key in _COUNTS]
-    if not all(type(number) is int and number >= 0 for number in numbers):
+    if named != session or min(since, calls, size, tokens) < 0:
         return Tally(session, now)
-    rows = [_rows(record.get(key)) for key in ("edits", "failures")]
-    asked = record.get("asked")
-    asked = tuple([word for word in asked if isinstance(word, str)][-_ASKED:]) if isinstance(asked, list) else ()
-    calls, size, tokens, since = (int(str(number)) for number in numbers)
-    return Tally(session, min(since, now), calls, size, tokens, rows[0], rows[1], asked)
+    rows = [tuple((key, count) for key, count in rows) for rows in (edits, failures)]
+    return Tally(session, min(since, now), calls, size, tokens, rows[0], rows[1], tuple(asked))
 
 
-def _rows(rows: object) -> tuple[tuple[str, int], ...]:
-    if not isinstance(rows, list):
-        return ()
-    valid = [row for row in rows if isinstance(row, list) and [type(part) for part in row] == [str, int]]
-    return tuple((row[0], row[1]) for row in valid[-KEPT:])
-
-
-def record_of(tally: Tally) -> Record:
-    return {
-        **tally._asdict(),
-        "edits": [list(row) for row in tally.edits],
-        "failures": [list(r) for r in tally.failures],
-        "asked": list(tally.asked),
-    }
+def to_record(tally: Tally) -> Record:
+    return record_of(_SHAPE, tally)
 
 
 def times(rows: tuple[tuple[str, int], ...], key: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.base.agent_tools import TOOLS
-from gitcoord.guard.findings import is_setting, settings_below
+from gitcoord.guard.findings import settings_at
 from gitcoord.guard.setup.known import KNOWN, Known
 from gitcoord.guard.tools import NAMES, load
 
@@ -20,5 +20,5 @@ def test_the_tables_name_the_same_tools() -> None:
 def test_the_settings_that_call_the_guard_are_protected(known: Known) -> None:
     """In a project and in a home; the file itself and the directories above it."""
     for file in (f"/top/{known.settings}", f"/home/{known.home.below}/{known.own_settings}"):
-        assert is_setting(file), file
-        assert file in settings_below(file.rpartition("/")[0]), file
+        assert settings_at(file) == [file]
+        assert file in settings_at(file.rpartition("/")[0]), file

@@ -29,7 +29,8 @@ def _targets(run: Run, given: Given) -> list[tuple[Arg, Arg]]:
     if not given.operands:
         return []
     sources, target = (given.operands, into[-1]) if into else (given.operands[:-1], given.operands[-1])
-    fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
+    # A directory that is there, or that the command makes, is filled; another name becomes the copy itself, also with a slash behind it.
+    fills = bool(into) or len(sources) > 1 or target.known and any(map(run.is_dir, run.resolve(target)))
     if given.has("-T", "--no-target-directory"):
         fills = False
     if given.has("--parents"):
@@ -51,11 +52,6 @@ def below(target: Arg, source: Arg) -> Arg:
     if not source.known:
         return target._replace(known=False, below=(target.text,) if target.text.startswith("/") else ())
     return target._replace(text=f"{target.text.rstrip('/')}/{base_name(source.text)}")
-
-
-def _is_dir(run: Run, target: Arg) -> bool:
-    """One that is there, or that the command makes. One that is not becomes the copy itself, also with a slash behind it."""
-    return target.known and any(map(run.is_dir, run.resolve(target)))
 
 
 def _copy(run: Run, call: Call) -> None:
