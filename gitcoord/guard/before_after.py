@@ -180,8 +180,8 @@ def _run_validators(session: GuardSession, event: ToolEvent, effects: FileEffect
         from gitcoord.gates.validation_commands import as_verdicts
 
         top = session.ctx.repo.worktree
-        told = as_verdicts(results, session.actor.agent)
-        session.noted += [v._replace(path=_below(top, v.path)) for v in told if v.stage != ENFORCE]
+        verdicts = as_verdicts(results, session.actor.agent)
+        session.noted += [v._replace(path=_below(top, v.path)) for v in verdicts if v.stage != ENFORCE]
     return [
         Finding(
             DENY if result.stops else ALLOW,

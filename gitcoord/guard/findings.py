@@ -11,7 +11,7 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ALLOW, ASK
 
-# The content that a tool is about to write is not known: no release and no approval is about it.
+# In place of the content that a tool is about to write, which is unknown: no release and no approval has it.
 UNKNOWN_CONTENT = "untold"
 AUTO = "auto: "  # what the reason of a claim begins with that the guard took
 # Settings that make agent tools call the guard: files, and directories of them.
@@ -37,7 +37,7 @@ def strictest(findings: Iterable[Finding]) -> str:
 
 
 def approved(state: State, path: str) -> bool:
-    """Has a person approved a change of this path? With which content, the commit will tell."""
+    """Whether a person has approved a change of this path. The commit is compared with the approved content."""
     from gitcoord.gates.model import APPROVED, approvals
 
     return any(one.path == path and one.state == APPROVED for one in approvals(state))

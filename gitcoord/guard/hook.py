@@ -129,7 +129,7 @@ def _failure(invocation: Invocation, data: object, error: Exception) -> tuple[st
     """The message for an error, and whether the call passes all the same: gitcoord is not set up, or the policy says so."""
     try:
         _set_deadline(_LAST_SECONDS)
-        place = _here(_told_cwd(data))
+        place = _here(_cwd_of(data))
         concerned = bool(invocation.opened) or bool(place.common and is_set_up(place.common))
         passes = not concerned or invocation.fail_open or _lets_errors_pass(invocation, place)
     except Exception:
@@ -147,8 +147,8 @@ def _failure(invocation: Invocation, data: object, error: Exception) -> tuple[st
     return "\n".join(lines), passes
 
 
-def _told_cwd(data: object) -> str:
-    """The directory of an event that could not be read. Cursor tells only a root, and a person's own hooks it runs elsewhere."""
+def _cwd_of(data: object) -> str:
+    """The directory of an event that could not be read. Cursor names only a root, and runs a user's own hooks elsewhere."""
     if not isinstance(data, dict):
         return ""
     roots = data.get("workspace_roots")

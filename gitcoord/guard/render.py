@@ -1,4 +1,4 @@
-"""The guard's findings in words: for the agent that is told, and the person beside it."""
+"""The guard's findings as text for the agent and the person beside it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 One record for each file: under each agent's name what it did there last and how the file looked then. Numbers `n` give the order;
 they come from the record itself, which one process at a time holds. Nothing here grants or keeps anything: where the record is
-lost, the next writers are not told to read again, and the claims still bind.
+lost, the next writers get no warning, and the claims still bind.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def checked(record: object) -> Record:
 
 
 def same(row: Record | FileState, look: FileState) -> bool:
-    """Does the file look as it did? Content decides where both know it: a file may be written anew with the same."""
+    """Whether the file is unchanged: by its content where both have its hash, else by its size and times."""
     mark, hash = (row.mark, row.hash) if isinstance(row, FileState) else (row["mark"], row["hash"])
     if hash and look.hash:
         return bool(hash == look.hash)
@@ -58,7 +58,7 @@ def same(row: Record | FileState, look: FileState) -> bool:
 
 
 def note_read(record: Record, agent: str, look: FileState, now: int) -> None:
-    """It looks at the file. One that reads what it wrote has come to the end of writing."""
+    """Note that the agent looks at the file. A read of its own write shows that the write is over."""
     row = record["rows"].get(agent)
     landed = row is not None and row["begun"] and not same(row, look)
     _note(record, agent, look, now, wrote=bool(landed), begun=row["begun"] if row is not None and not landed else 0)

@@ -51,7 +51,7 @@ def _change_record(ctx: Context, path: str, change: Callable[[Record, FileState]
     try:
         update(f"{ctx.repo.scratch}/guard/seen", path, changed)
     except OSError:
-        pass  # where nothing may be noted, nobody is told to read again
+        pass  # without a record there are no warnings
 
 
 def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: FileState) -> str:

@@ -239,7 +239,7 @@ def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
 
 
 def attributes_of(values: dict[str, str]) -> Attributes:
-    """From the values of `git check-attr`; an unknown value counts as the strictest one."""
+    """The attributes that `git check-attr` reports; an unknown value counts as the strictest one."""
     guard = values.get("gitcoord-guard", "unspecified")
     if guard in ("unspecified", "unset", "false"):
         guard = ""

@@ -38,7 +38,7 @@ def _joined(atoms: list[str | Part]) -> list[Part]:
 
 
 def _expand(atoms: list[str | Part]) -> list[list[str | Part]]:
-    """From the left: the first brace that holds a comma or a range is replaced, then what follows it."""
+    """Expand the first brace with a comma or a range, then the rest behind it."""
     start = 0
     while "{" in atoms[start:]:
         start = atoms.index("{", start)

@@ -136,7 +136,7 @@ def _branches(run: Run, node: Node) -> None:
 
 
 def loop(run: Run, nodes: tuple[Node, ...]) -> None:
-    """Until nothing new is learned; what still changes after that is not known."""
+    """Follow a loop twice. Values that still change are unknown after that."""
     for _ in range(2):
         before = run.state.copy()
         _either(run, [nodes], may_skip=True)

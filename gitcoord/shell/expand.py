@@ -74,7 +74,7 @@ def value(run: Run, word: Word | None) -> Value:
 
 
 def text_of(run: Run, word: Word) -> str | None:
-    """A here-document's text, where it can be told; its commands are run."""
+    """The text of a here-document; None where it is not known. Commands inside it are followed."""
     parts = here_document(word)
     found = _fields(run, parts)
     if len(found) != 1:
@@ -98,7 +98,7 @@ def _fields(run: Run, parts: list[Part]) -> list[list[list[_Chunk]]]:
 
 
 def _append_fields(fields: list[list[_Chunk]], option: list[list[_Chunk]]) -> None:
-    """In place: a text may have a great many parts."""
+    """Append in place, since a text may have very many parts."""
     if option:
         fields[-1] += option[0]
         fields += [[*field] for field in option[1:]]

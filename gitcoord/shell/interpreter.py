@@ -27,7 +27,7 @@ class Call(NamedTuple):
     raw: str
     assigns: tuple[Assign, ...] = ()
     stdin: str = ""  # '' its own, 'pipe', 'file', 'text'
-    text: str | None = None  # of stdin, where it can be told
+    text: str | None = None  # of stdin; None: not known
 
 
 class Run(EffectCollector):
@@ -58,8 +58,8 @@ class Run(EffectCollector):
         for choice in expand_all(self, node.words):
             if len(choice) > MAX_LOOP or not all(arg.known for arg in choice):
                 below = tuple(one for arg in choice if not arg.known for one in arg.below)
-                told = all(arg.below for arg in choice if not arg.known) and not any(arg.known for arg in choice)
-                self.state.variables[node.name] = Value((), below) if told else NOT_KNOWN
+                near = all(arg.below for arg in choice if not arg.known) and not any(arg.known for arg in choice)
+                self.state.variables[node.name] = Value((), below) if near else NOT_KNOWN
                 loop(self, node.nodes)
                 continue
             for arg in choice:
@@ -180,7 +180,7 @@ class Run(EffectCollector):
                 self.state.variables[one.name] = NOT_KNOWN if one.indexed else found
 
     def substitute(self, sub: Sub) -> Value:
-        """The output of a command inside a word, as far as it can be told."""
+        """The output of a command inside a word, as far as it is known."""
         outer, self.piped = (self.feed, self.piped), False
         self.feed = NOT_KNOWN
         in_subshell(self, (sub.body,))

@@ -1,4 +1,4 @@
-"""Options told apart from operands, as getopt does it."""
+"""Parses the options and operands of a command, as getopt does."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def tree(data: bytes) -> Node:
     data = _spaced(data)
     root = parser().parse(data).root_node
     if root.has_error and b"<>" in data:
-        # The grammar has no '<>'. What it opens may be written: as good as '>|', which is as long.
+        # The grammar has no '<>', which may write its file. '>|' does too, and has the same length.
         instead = data.replace(b"<>", b">|")
         again = parser().parse(instead).root_node
         if not again.has_error:

@@ -1,4 +1,4 @@
-"""Paths as text: joined, without '.' and '..', and those that are no files."""
+"""Paths as text: joining, normalising, and recognising devices."""
 
 # Reading and writing these touches no file. '/dev/tcp' and '/dev/udp' are bash's own.
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_device(path: str) -> bool:
 
 
 def is_below_descriptor(path: str) -> bool:
-    """Below a directory that is open: nobody can say which."""
+    """Whether this is below an open directory, whose name is unknown."""
     return path.startswith(_DESCRIPTORS) and "/" in path.partition("/fd/")[2]
 
 

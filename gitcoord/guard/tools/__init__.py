@@ -27,7 +27,7 @@ NAMES = ("claude", "codex", "gemini", "cursor", "copilot", "windsurf", "opencode
 LIMIT = 10  # seconds that setup gives the guard in each tool's settings; its own deadline must be below
 
 parse = common.parse  # JSON as tools send it
-fail = common.deny_reply  # for input of which not even the tool can be told: every tool takes it for a denial
+fail = common.deny_reply  # for input of an unknown tool: every tool takes it for a denial
 
 
 def detect(data: object) -> Tool:

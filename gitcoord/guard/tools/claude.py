@@ -99,13 +99,13 @@ def answer_as(event: ToolEvent, answer: Answer, *, ask: bool) -> Reply:
     if answer.decision != ALLOW and event.phase == BEFORE:
         specific["permissionDecision"] = "ask" if ask and answer.decision == ASK else "deny"
         specific["permissionDecisionReason"] = common.reason(answer.reason)
-    told: Record = {}
+    reply: Record = {}
     if specific:
-        told["hookSpecificOutput"] = {"hookEventName": event.name, **specific}
+        reply["hookSpecificOutput"] = {"hookEventName": event.name, **specific}
     # A conversation that is over cannot be asked for anything.
     if answer.decision != ALLOW and event.phase in (AFTER, STOP, SUBAGENT_STOP) and not event.final:
-        told |= {"decision": "block", "reason": common.reason(answer.reason)}
-    return common.json_reply(told) if told else Reply()
+        reply |= {"decision": "block", "reason": common.reason(answer.reason)}
+    return common.json_reply(reply) if reply else Reply()
 
 
 def fail(message: str, data: Record) -> Reply:

@@ -1,7 +1,7 @@
 """Helpers of the agent tools' files: effects of an action, patches, JSON in and out.
 
-A table says of each action of a tool what it does and under which names its arguments carry paths. Whatever a table calls a write, a
-read or a shell command and that does not have the expected shape is an error: it could not be judged.
+A table says of each action of a tool what it does and under which names its arguments carry paths. An action that
+its table calls a write, a read or a shell command and that has another shape is an error: it could not be judged.
 """
 
 from __future__ import annotations
@@ -321,11 +321,11 @@ def reason(words: str) -> str:
 
 
 def context(event: ToolEvent, answer: Answer, *phases: str) -> str:
-    """The text for the agent. No start can be denied, so its reason is told; so it is in `phases`."""
-    told = answer.context
+    """The text for the agent. It has the reason of a denial at a start, which cannot be denied, and in `phases`."""
+    words = answer.context
     if answer.decision != ALLOW and event.phase in (START, SUBAGENT_START, *phases):
-        told = f"{reason(answer.reason)}\n{told}"
-    return without_surrogates(told).strip()
+        words = f"{reason(answer.reason)}\n{words}"
+    return without_surrogates(words).strip()
 
 
 def json_reply(record: Record) -> Reply:

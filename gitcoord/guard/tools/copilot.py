@@ -1,4 +1,4 @@
-"""Copilot CLI and agent: events without a name, told apart by what they carry. Sampled of version 1.0.
+"""Copilot CLI and agent: events without a name, recognised by their fields. Sampled of version 1.0.
 
 Arguments may be a text of JSON. A hook that fails denies the action, one that takes too long allows it. Copilot also runs the hooks
 of Claude Code's settings and then speaks as that tool does (as its editor extension always does): the answer is said in both forms,
@@ -85,11 +85,11 @@ def _as_claude(data: Record) -> ToolEvent:
     return event._replace(failed=event.failed or failed, id=event.id or _time(data))
 
 
-def _failed(result: object, kind: str, told: str) -> bool:
-    """A command that ran and failed counts as a success, and is told in words alone."""
+def _failed(result: object, kind: str, text: str) -> bool:
+    """Copilot calls a command that ran and failed a success; only its text has the exit code."""
     if not isinstance(result, dict):
         return False
-    return result.get(kind, "success") != "success" or common.exit_code(result.get(told), " with exit code ") != 0
+    return result.get(kind, "success") != "success" or common.exit_code(result.get(text), " with exit code ") != 0
 
 
 def _time(data: Record) -> str:
@@ -127,19 +127,19 @@ def _phase(data: Record) -> tuple[str, str]:
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
-    told: Record = {}
+    reply: Record = {}
     denied = answer.decision != ALLOW
     context = common.context(event, answer, AFTER)
     if denied and event.phase == BEFORE:
-        told["permissionDecision"] = "ask" if answer.decision == ASK else "deny"
-        told["permissionDecisionReason"] = common.reason(answer.reason)
+        reply["permissionDecision"] = "ask" if answer.decision == ASK else "deny"
+        reply["permissionDecisionReason"] = common.reason(answer.reason)
     elif denied and event.phase in (STOP, SUBAGENT_STOP) and not event.final:
-        told |= {"decision": "block", "reason": common.reason(answer.reason)}
+        reply |= {"decision": "block", "reason": common.reason(answer.reason)}
     if context and event.phase in (START, SUBAGENT_START, AFTER):
-        told["additionalContext"] = context
-    if told and event.name in claude.EVENTS and "decision" not in told:
-        told["hookSpecificOutput"] = {"hookEventName": event.name, **told}
-    return common.json_reply(told) if told else Reply()
+        reply["additionalContext"] = context
+    if reply and event.name in claude.EVENTS and "decision" not in reply:
+        reply["hookSpecificOutput"] = {"hookEventName": event.name, **reply}
+    return common.json_reply(reply) if reply else Reply()
 
 
 def fail(message: str, data: Record) -> Reply:

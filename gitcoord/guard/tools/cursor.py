@@ -4,8 +4,8 @@ With `failClosed` in its settings a hook that crashes, takes too long or prints 
 'ask' is accepted and not enforced before an action: it becomes a denial. Cursor also runs the hooks of Claude Code's settings, with
 the same event as its own, so nothing tells which of them asks: an action is denied in both forms.
 
-Its subagents act in conversations of their own. That one begins or ends is told of the parent, with an id under which nothing is ever
-done; so this is no event of ours, and each such conversation is an agent of its own unless its events name the parent.
+Its subagents act in conversations of their own. The events for their start and end come from the parent's conversation, with an
+id that no other event has; so they are ignored, and each such conversation is an agent of its own unless its events name the parent.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
     denied = answer.decision != ALLOW
     why = common.reason(answer.reason)
     if event.phase == BEFORE:
-        told: Record = {"permission": "deny" if denied else "allow"}
+        reply: Record = {"permission": "deny" if denied else "allow"}
         if denied:
-            told |= {"user_message": why, "agent_message": why}
+            reply |= {"user_message": why, "agent_message": why}
             if event.name in ("preToolUse", "PreToolUse"):
                 specific = {"permissionDecision": "deny", "permissionDecisionReason": why}
-                told["hookSpecificOutput"] = {"hookEventName": "PreToolUse", **specific}
-        return common.json_reply(told)
+                reply["hookSpecificOutput"] = {"hookEventName": "PreToolUse", **specific}
+        return common.json_reply(reply)
     if event.phase == STOP:
         return common.json_reply({"followup_message": why}) if denied and not event.final else common.json_reply({})
     if event.phase in (START, AFTER):

@@ -47,15 +47,15 @@ def read(data: Record) -> ToolEvent:
 
 
 def _failed(result: object) -> bool:
-    """A command that ran and failed is told in words alone."""
-    told = result.get("llmContent") if isinstance(result, dict) else None
-    return common.is_failure(result) or common.exit_code(told, "\nExit Code: ") != 0
+    """Only the text of the result has the exit code of a command that ran and failed."""
+    text = result.get("llmContent") if isinstance(result, dict) else None
+    return common.is_failure(result) or common.exit_code(text, "\nExit Code: ") != 0
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
         return common.json_reply({"decision": "deny", "reason": common.reason(answer.reason)})
-    # A denial afterwards would hide the action's result from the agent: it is told beside it.
+    # A denial afterwards would hide the action's result from the agent, so the reason is added to it.
     context = common.context(event, answer, AFTER)
     if context and event.phase in (START, AFTER):
         return common.json_reply({"hookSpecificOutput": {"additionalContext": context, "hookEventName": event.name}})

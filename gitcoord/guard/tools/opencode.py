@@ -3,7 +3,7 @@
     {"opencode": 1, "event": "before", "session": "...", "parent": "...", "cwd": "...", "call": "...", "tool": "edit",
      "args": {...}}
 
-The plugin throws, which denies the action, unless it is told 'allow' in so many words: a guard that crashes, takes too long or
+The plugin throws, which denies the action, unless the answer is literally 'allow': a guard that crashes, takes too long or
 prints something else allows nothing. Its events are the phases of `validators/tool_event.py`.
 """
 
@@ -51,12 +51,12 @@ def read(data: Record) -> ToolEvent:
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
-    told: Record = {"decision": ALLOW if answer.decision == ALLOW else DENY}
+    reply: Record = {"decision": ALLOW if answer.decision == ALLOW else DENY}
     if answer.decision != ALLOW:
-        told["reason"] = common.reason(answer.reason)
+        reply["reason"] = common.reason(answer.reason)
     if answer.context.strip():
-        told["context"] = common.without_surrogates(answer.context)
-    return common.json_reply(told)
+        reply["context"] = common.without_surrogates(answer.context)
+    return common.json_reply(reply)
 
 
 def fail(message: str, data: Record) -> Reply:

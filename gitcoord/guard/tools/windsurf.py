@@ -1,7 +1,7 @@
 """Windsurf: one form for all events; exit code 2 with a reason on stderr denies an action. Sampled of version 1.13.
 
-There is no limit of time of its own, no question to a person and no text for the agent's context: what would be asked is denied, and
-what would be told stands in the project's rules. A hook that crashes otherwise allows the action.
+It has no time limit for hooks, asks no person, and takes no text for the agent's context: a question becomes a denial, and the text is
+in the project's rules. A hook that crashes otherwise allows the action.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read(data: Record) -> ToolEvent:
         id=common.text(data, "timestamp"),
     )
     event = common.with_effects(event, ACTIONS, action, args, failed=common.is_failure(info))
-    # Neither how a command ended is told nor what it printed.
+    # The event has neither the exit code of a command nor its output.
     return event._replace(failed=None) if phase == AFTER and event.command and not event.failed else event
 
 
@@ -54,8 +54,8 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
         if event.phase == BEFORE:
             return common.deny_reply(answer.reason)
         return Reply(err=(common.reason(answer.reason) + "\n").encode())
-    told = common.without_surrogates(answer.context).strip()
-    return Reply(err=f"{told}\n".encode()) if told else Reply()
+    text = common.without_surrogates(answer.context).strip()
+    return Reply(err=f"{text}\n".encode()) if text else Reply()
 
 
 def fail(message: str, data: Record) -> Reply:

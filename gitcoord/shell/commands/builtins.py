@@ -41,7 +41,7 @@ def _cd(run: Run, call: Call) -> None:
 
 
 def _searches(run: Run, call: Call) -> bool:
-    """Is a directory looked for elsewhere, too?"""
+    """Whether cd searches CDPATH for a directory."""
     if any(
         one.name == "CDPATH" and one.value is not None and one.value.raw not in ("''", '""') for one in call.assigns
     ):
@@ -50,7 +50,7 @@ def _searches(run: Run, call: Call) -> bool:
 
 
 def change_directory(run: Run, arg: Arg | None) -> None:
-    """The shell stands elsewhere from here on. A directory that is not there now may not be there then either."""
+    """Change the current directory. If it does not exist now, the change may fail, so the old one stays possible."""
     state = run.state
     found = run.resolve(arg) if arg is not None else (run.home,) if run.home else ()
     if not all(map(run.is_dir, found)):

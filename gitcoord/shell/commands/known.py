@@ -1,8 +1,8 @@
 """Commands that change no file of a project by what they are: HARMLESS only look or talk, BUILDERS make what is derived.
 
 A builder or test runner runs the project's own code, which could do anything; it counts as neither write nor unknown,
-since everybody runs it all the time and what it makes is not what people edit. Whatever it does to a shared file is
-judged when that is committed.
+since everybody runs it all the time and its output is not what people edit. A shared file that it changes is judged when
+that is committed.
 """
 
 from __future__ import annotations
