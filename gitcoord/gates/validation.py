@@ -186,6 +186,13 @@ def check_texts(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[
     return require(ctx, actor, moment, results)
 
 
+def publish(ctx: Context, actor: Actor, moment: str, texts: Record, act: Callable[[], Record]) -> Record:
+    """Call `act`, unless a validator refuses one of the texts; gives its result, with the warnings of validators."""
+    warnings = check_texts(ctx, actor, moment, texts) if texts else []
+    result = act()
+    return {**result, "warnings": warnings} if warnings else result
+
+
 def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
     """Judge the end of an agent's work."""
     validators = chain(source)

@@ -25,8 +25,6 @@ from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
-Row = dict[str, "object"]
-
 
 def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
     """The claims that such a handoff would pass on, and the facts of the work, before its document is written.
@@ -42,22 +40,22 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
     return claims, survey(ctx, snapshot, claims)
 
 
-def offer(ctx: Context, command: New) -> Row:
+def offer(ctx: Context, command: New) -> Record:
     """Make the handoff; the facts are gathered now. Nothing changes hands until it is accepted.
 
     Refused where a validator says no to the document.
     """
-    from gitcoord.gates.validation import check_texts
-
-    warnings = check_texts(ctx, command.actor, "handoff", command.sections)
-    _, facts = would_offer(ctx, command)
+    from gitcoord.gates.validation import publish
     from gitcoord.handoff.events.handoff import decide
 
-    result = transact(ctx, decide, command._replace(facts=facts))
-    return {**result, "warnings": warnings} if warnings else result
+    def act() -> Record:
+        _, facts = would_offer(ctx, command)
+        return transact(ctx, decide, command._replace(facts=facts))
+
+    return publish(ctx, command.actor, "handoff", command.sections, act)
 
 
-def accept(ctx: Context, actor: Actor, id: str) -> Row:
+def accept(ctx: Context, actor: Actor, id: str) -> Record:
     """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed."""
     from gitcoord.handoff.events.accept import Accept, decide
 
@@ -70,13 +68,13 @@ def accept(ctx: Context, actor: Actor, id: str) -> Row:
 # --- looking -------------------------------------------------------------------------------------------------------
 
 
-def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Row:
+def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Record:
     """The open handoffs, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
     snapshot = read_snapshot(ctx, trusting=True, prefetch=(("leaves", "waiting"),))
     return {"handoffs": rows(snapshot.state, ctx.world(snapshot), actor, everything=everything)}
 
 
-def rows(state: State, world: World, actor: Actor | None, *, everything: bool = False) -> list[Row]:
+def rows(state: State, world: World, actor: Actor | None, *, everything: bool = False) -> list[Record]:
     def for_you(one: Handoff | Waiting) -> bool:
         return actor is not None and is_for(state, world, one, actor.agent, person=actor.person)
 
@@ -85,20 +83,20 @@ def rows(state: State, world: World, actor: Actor | None, *, everything: bool = 
     return [{**_any(one), "for_you": one.state == OPEN and for_you(one)} for one in all_handoffs(state)]
 
 
-def _row(one: Handoff | Waiting) -> Row:
+def _row(one: Handoff | Waiting) -> Record:
     return {"id": one.id, "from": one.giver, "to": one.to, "role": one.role, "task": one.task, "at": one.at}
 
 
-def _waiting(one: Waiting) -> Row:
+def _waiting(one: Waiting) -> Record:
     return {**_row(one), "state": OPEN, "next": one.next, "claims": [shown(name, space) for space, name in one.claims]}
 
 
-def _any(one: Handoff) -> Row:
+def _any(one: Handoff) -> Record:
     first = parse_document(one.text)["next"].split("\n")[0]
     return {**_row(one), "state": one.state, "next": first, "claims": [shown(c.path, c.space) for c in one.claims]}
 
 
-def show(ctx: Context, actor: Actor | None, id: str) -> Row:
+def show(ctx: Context, actor: Actor | None, id: str) -> Record:
     """One handoff with its document, and who holds its paths now."""
     snapshot = read_snapshot(ctx, trusting=True)
     state = snapshot.state

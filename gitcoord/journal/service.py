@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 
+from gitcoord.base.codec import Record
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote
@@ -13,23 +14,18 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
-Row = dict[str, "object"]
-
 _SKEW = 86_400  # clocks of different machines may be so far apart; the order is the ledger's
 _HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-01-31T14:30; UTC)",)
 
 
-def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), task: str = "") -> Row:
+def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), task: str = "") -> Record:
     """One more entry. Not harmless to repeat: each is an entry of its own. Refused where a validator says no to the text."""
-    from gitcoord.gates.validation import check_texts
-
-    warnings = check_texts(ctx, actor, "journal", {"": text})
+    from gitcoord.gates.validation import publish
     from gitcoord.journal.events.journal import Write, decide
 
-    command = Write(actor, text, paths, task)
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"))
-    result = transact(ctx, decide, command, prefetch=ahead)
-    return {**result, "warnings": warnings} if warnings else result
+    command = Write(actor, text, paths, task)
+    return publish(ctx, actor, "journal", {"": text}, lambda: transact(ctx, decide, command, prefetch=ahead))
 
 
 class Since(NamedTuple):
@@ -78,9 +74,9 @@ class Filter(NamedTuple):
     limit: int = 50
 
 
-def story(ctx: Context, wanted: Filter) -> Row:
+def story(ctx: Context, wanted: Filter) -> Record:
     """Entries and events, oldest first: of those that fit, the last `limit` (0: all)."""
-    rows: list[Row] = []
+    rows: list[Record] = []
     kind = "journal" if wanted.prose else ""
     for row in events(ctx, path=wanted.path, agent=wanted.agent, kind=kind, since=wanted.since.seq):
         at = int(str(row["at"]))
@@ -93,7 +89,7 @@ def story(ctx: Context, wanted: Filter) -> Row:
     return {"entries": rows[::-1]}
 
 
-def _contains(row: Row, words: str) -> bool:
+def _contains(row: Record, words: str) -> bool:
     if not words:
         return True
     event = row.get("event")
@@ -101,7 +97,7 @@ def _contains(row: Row, words: str) -> bool:
     return words.casefold() in f"{row['subject']}\n{prose}".casefold()
 
 
-def _row(row: Row) -> Row:
+def _row(row: Record) -> Record:
     """One row of the story: prose has its text, an event of the machine its subject."""
     event = row.get("event")
     body = event if isinstance(event, dict) else {}

@@ -12,7 +12,7 @@ from gitcoord.ledger.state import Part, State
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
-from gitcoord.startup.annotations import Callable
+from gitcoord.startup.annotations import Any, Callable
 from gitcoord.tasks.events.assign import Assign
 from gitcoord.tasks.events.finish import Finish
 from gitcoord.tasks.events.revise import Revise
@@ -30,21 +30,15 @@ def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]
     texts_by_label = {
         f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)
     }
-    return _with_checked_texts(ctx, actor, texts_by_label, lambda: transact(ctx, decide, Add(actor, tasks)))
+    return _publish(ctx, actor, texts_by_label, decide, Add(actor, tasks))
 
 
-def _with_checked_texts(
-    ctx: Context, actor: Actor, texts_by_label: Record, act: Callable[[], dict[str, object]]
-) -> dict[str, object]:
-    """Call `act`, unless a validator refuses one of the texts."""
+def _publish(ctx: Context, actor: Actor, texts_by_label: Record, rule: Any, command: Any) -> Record:
+    """Make the command happen, unless a validator refuses one of its texts."""
+    from gitcoord.gates.validation import publish
+
     texts = {label: text for label, value in texts_by_label.items() if (text := "\n".join(_texts(value)))}
-    if not texts:
-        return act()
-    from gitcoord.gates.validation import check_texts
-
-    warnings = check_texts(ctx, actor, "task", texts)
-    result = act()
-    return {**result, "warnings": warnings} if warnings else result
+    return publish(ctx, actor, "task", texts, lambda: transact(ctx, rule, command))
 
 
 def _texts(value: object) -> list[str]:
@@ -91,15 +85,14 @@ def revise(ctx: Context, command: Revise) -> dict[str, object]:
     texts_by_label = {key: command.set[key] for key in ("title", "text") if key in command.set} | {
         "reason": command.reason
     }
-    return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
+    return _publish(ctx, command.actor, texts_by_label, decide, command)
 
 
 def finish(ctx: Context, command: Finish) -> dict[str, object]:
     """Hand in a task's result, or its failure; the claims for it are released."""
     from gitcoord.tasks.events.finish import decide
 
-    texts_by_label = {"": command.record}
-    return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
+    return _publish(ctx, command.actor, {"": command.record}, decide, command)
 
 
 # --- looking ----------------------------------------------------------------------------------------------------------

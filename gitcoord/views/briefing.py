@@ -27,7 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.process import Child
 
-Row = dict[str, "object"]
 
 RULES = ".gitcoord/rules.md"
 MEMORY = ("state", "decisions", "lessons")
@@ -36,7 +35,7 @@ _MOST = 64 << 10  # bytes of a file that are shown
 _APPROVALS = 20
 
 
-def begin(ctx: Context, actor: Actor) -> Row:
+def begin(ctx: Context, actor: Actor) -> Record:
     """Open the session or go on with it, take again what expired, and tell what there is to know."""
     opened = start(ctx, actor)
     _take_again(ctx, actor, opened)
@@ -71,16 +70,16 @@ def begin(ctx: Context, actor: Actor) -> Row:
     }
 
 
-def _take_again(ctx: Context, actor: Actor, opened: Row) -> None:
+def _take_again(ctx: Context, actor: Actor, opened: Record) -> None:
     """Take back expired tasks of the agent that no other has taken since, each with its claims."""
-    ids = [str(row["path"]) for row in opened.get("lost", ()) if row["kind"] == "task"]  # type: ignore[attr-defined]
+    ids = [str(row["path"]) for row in opened.get("lost", ()) if row["kind"] == "task"]
     if not ids:
         return
     from gitcoord.tasks.events.assign import Assign
     from gitcoord.tasks.service import assign
 
-    claims: list[Record] = opened["claims"]  # type: ignore[assignment]
-    again: list[str] = opened["again"]  # type: ignore[assignment]
+    claims: list[Record] = opened["claims"]
+    again: list[str] = opened["again"]
     for id in ids:
         try:
             given: Record = assign(ctx, Assign(actor, id))["assignment"]  # type: ignore[assignment]
@@ -93,7 +92,7 @@ def _take_again(ctx: Context, actor: Actor, opened: Row) -> None:
 # --- rules and memory ----------------------------------------------------------------------------------------------
 
 
-def _document(ctx: Context, commit: str, name: str) -> Row:
+def _document(ctx: Context, commit: str, name: str) -> Record:
     """A file of a commit: its version is its blob. Empty where there is none."""
     found = ctx.local.read([f"{commit}:{name}"])[0] if commit else None
     if found is None or found.kind != "blob":
@@ -102,7 +101,7 @@ def _document(ctx: Context, commit: str, name: str) -> Row:
     return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST}
 
 
-def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
+def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Record]:
     """The files that the settings name, in a fixed order."""
     pairs = dict(Source(ctx, commit, case=folds_case(snapshot.state)).pairs)
     found = []
@@ -119,11 +118,11 @@ def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
 # --- how things stand ----------------------------------------------------------------------------------------------
 
 
-def _copy(ctx: Context, snapshot: Snapshot) -> Row:
+def _copy(ctx: Context, snapshot: Snapshot) -> Record:
     """The number of commits of trunk that this copy lacks; None if unknown."""
     sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
-    told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
+    told: Record = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
     if ctx.remote:
         told["offline"] = _fetch(ctx, sync)
     here, there = (ctx.local.target(f"refs/{place}/{sync}") for place in ("heads", f"remotes/{remote}"))
@@ -147,7 +146,7 @@ def _fetch(ctx: Context, sync: str) -> str:
     return ""
 
 
-def _others(state: State, world: World, agent: str) -> list[Row]:
+def _others(state: State, world: World, agent: str) -> list[Record]:
     """Other agents with an open session and a recent heartbeat."""
     there = [record for record in agent_records(state) if record.state == OPEN and record.agent != agent]
     world.prefetch_heartbeats(record.agent for record in there)
@@ -156,7 +155,7 @@ def _others(state: State, world: World, agent: str) -> list[Row]:
     ]
 
 
-def _approvals(state: State, agent: str) -> list[Row]:
+def _approvals(state: State, agent: str) -> list[Record]:
     """Approvals that this agent asked for and nobody has answered, among the last ones."""
     from gitcoord.gates.model import approval, approval_file
 
@@ -170,7 +169,7 @@ def _approvals(state: State, agent: str) -> list[Row]:
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
-def _tasks(state: State, agent: str, lost: list[str]) -> list[Row]:
+def _tasks(state: State, agent: str, lost: list[str]) -> list[Record]:
     """The tasks that the agent has, and those that it lost, as they are now."""
 
     own = tasks_of(state, agent)
@@ -178,14 +177,14 @@ def _tasks(state: State, agent: str, lost: list[str]) -> list[Row]:
     return [_task(record) for record in (*own, *gone)]
 
 
-def _next_tasks(state: State) -> list[Row]:
+def _next_tasks(state: State) -> list[Record]:
     """The first of those that may be taken."""
 
     found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
     return [_task(record) for record in found if record is not None]
 
 
-def _task(task: Task) -> Row:
+def _task(task: Task) -> Record:
     return {
         key: getattr(task, key) for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")
     }

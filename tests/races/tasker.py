@@ -61,7 +61,7 @@ class Worker:
         return result["task"]["id"] if result["task"] else ""
 
     def accepted(self) -> str:
-        for row in handoff.listing(self.ctx, self.actor)["handoffs"]:  # type: ignore[attr-defined]
+        for row in handoff.listing(self.ctx, self.actor)["handoffs"]:
             if row["from"] != self.name:
                 try:
                     result: Any = handoff.accept(self.ctx, self.actor, row["id"])
