@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ posix._exit = note
 from gitcoord.cli.entry import {function} as entry
 profile.runcall(entry)
 """
+# What is said in a handoff.
+SECTIONS = ("--state", "half done", "--changed", "the parser", "--remaining", "the tests", "--next", "write them")
 SIZES = (20, 40, 80)  # more than the number of paths from which on many are read at once
 
 
@@ -68,3 +71,15 @@ def assert_linear(costs: list[Cost], what: str) -> None:
     small, middle, large = (cost.calls for cost in costs)
     assert large - middle < 2.3 * (middle - small), f"{what}: {costs}"
     assert costs[2].children <= costs[0].children + 3, f"{what}: {costs}"
+
+
+def assert_each_is_linear(
+    place: Path, run: Callable[[Path, int], dict[str, Cost]], sizes: tuple[int, int, int] = SIZES
+) -> None:
+    """Of what `run` does with so many paths, each in a directory of its own."""
+    found = []
+    for size in sizes:
+        (place / str(size)).mkdir()
+        found.append(run(place / str(size), size))
+    for name in found[0]:
+        assert_linear([costs[name] for costs in found], name)

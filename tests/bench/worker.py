@@ -10,10 +10,37 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from gitcoord.base.errors import GitcoordError
-from tests.bench.client import Client
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import release, take
+from gitcoord.claims.take import Take
+from gitcoord.ledger.sessions import Actor
+from gitcoord.world.open import open_repository
+
+
+class Client:
+    """Works in its repository as one agent. Changes the current directory, as git finds the repository by it."""
+
+    def __init__(self, where: Path, agent: str, env: Mapping[str, str]) -> None:
+        self._where = where
+        self._actor = Actor(agent)
+        self.enter()
+        self._ctx = open_repository({os.fsencode(k): os.fsencode(v) for k, v in env.items()}, writing=True)
+
+    def enter(self) -> None:
+        os.chdir(self._where)
+
+    def pair(self, path: str) -> None:
+        """Claim and release once; raises where either is refused or fails."""
+        items = (Item("path", path),)
+        take(self._ctx, Take(self._actor, items))
+        release(self._ctx, self._actor, items)
+
+    def close(self) -> None:
+        self._ctx.store.close()
 
 
 def work(client: Client, path: str, seconds: float) -> dict[str, object]:

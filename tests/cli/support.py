@@ -32,6 +32,10 @@ class Done(NamedTuple):
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
 
 def assert_harmless(text: str, *, terminal: bool = False) -> None:
     """Nothing but printable text and line ends; on a terminal also the colours that gitcoord itself uses."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.faults.test_kill_sweep import STRACE, WHY_NOT
-from tests.faults.world import LEDGER, Done, World, make_world
+from tests.faults.world import LEDGER, World, make_world
 from tests.support import CLAIM
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")]

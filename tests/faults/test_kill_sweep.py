@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.faults.world import DRIVER, GIT, SOAK, Done, Mirror, World, make_world
+from tests.cli.support import Done
+from tests.faults.world import DRIVER, GIT, SOAK, Mirror, World, make_world
 from tests.support import CLAIM, HANDOFF
 
 STRACE = shutil.which("strace") or ""

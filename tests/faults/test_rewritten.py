@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.world import LEDGER, TIP, Done, World
+from tests.cli.support import Done
+from tests.faults.world import LEDGER, TIP, World
 
 pytestmark = pytest.mark.faults
 

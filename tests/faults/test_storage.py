@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from gitcoord.base.codec import dumps
-from tests.faults.world import CLAIMS, GIT, LEDGER, SESSIONS, SOAK, TIP, Done, World, make_world, mounted, thin
+from tests.cli.support import Done
+from tests.faults.world import CLAIMS, GIT, LEDGER, SESSIONS, SOAK, TIP, World, make_world, mounted, thin
 from tests.support import CLAIM
 
 pytestmark = pytest.mark.faults

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha1
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gitcoord.git.redo_log import records
 from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
+from tests.cli.support import Done
 from tests.cli.support import World as Repository
 from tests.support import CLAIM, COORD, PYTHON, ROOT, run_command
 
@@ -22,22 +22,6 @@ SOAK = os.environ.get("GITCOORD_SOAK") == "1"
 LEDGER, TIP, SESSIONS, CLAIMS = "refs/heads/gitcoord", "refs/gitcoord/tip", "refs/gitcoord/sessions/", "refs/claims/"
 
 DRIVER = [*PYTHON, str(Path(__file__).with_name("driver.py")), str(ROOT)]
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def said(self) -> str:
-        return self.out + self.err
 
 
 class World:

@@ -10,7 +10,6 @@ import pytest
 from tests.cli.support import Done, World
 from tests.gates.support import Project
 from tests.ledger.remote.support import Fleet
-from tests.races.support import Answer
 from tests.server.support import Site
 from tests.support import git
 
@@ -35,7 +34,7 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
-def refused(done: Done | Answer) -> bool:
+def refused(done: Done) -> bool:
     """By its role, as data and in words."""
     row = done.json
     return (done.code, row["error"]) == (1, "role") and "git coord role" in " ".join(row["hints"])

@@ -175,16 +175,6 @@ def test_siblings_stand_in_each_others_way(project: Project) -> None:
     assert project.held()["shared/b"] == "claude-c1"
 
 
-@pytest.mark.parametrize("tool", ["claude", "codex", "opencode"])
-def test_nobody_who_was_killed_goes_on_in_its_subagents(project: Project, tool: str) -> None:
-    project.send(project.speaker(tool=tool).start())
-    child = project.speaker(tool=tool, subagent="ag-1")
-    assert project.write(child, "shared/a") == "allow" and project.held() == {"shared/a": f"{tool}-c1.ag1"}
-    project.world.person("kill", f"{tool}-c1", "--reason", "astray")
-    for path in ("shared/a", "shared/b", "free/x"):
-        assert f"'{tool}-c1' was killed" in project.denial(child, path)
-
-
 def test_a_subagent_begins_and_ends(project: Project) -> None:
     project.send(project.speaker().start())
     who = project.speaker(subagent="ag-1")

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.cli.support import World
+from tests.cli.support import Done, World
 from tests.races.history import Row, check_history, check_ledger, read_ledger, read_logs
 from tests.support import CLAIM, COORD, HANDOFF, PYTHON, ROOT, STARTS, UNHOOKED, run_command
 
@@ -72,23 +72,6 @@ def wait_until(what: str, condition: Callable[[], bool], seconds: float = DEADLI
         threading.Event().wait(0.005)
 
 
-class Answer:
-    """What a command said."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-
-    @property
-    def json(self) -> Row:
-        found: Row = json.loads(self.out)
-        return found
-
-    def __repr__(self) -> str:
-        return f"exit {self.code}: {self.out}{self.err}"
-
-
 def scratch_env(place: Path) -> dict[str, str]:
     """An environment with a home of its own and gitcoord's commands, made below `place`."""
     home, tools = place / "home", place / "bin"
@@ -131,7 +114,7 @@ class Project:
         self.git(*UNHOOKED, "commit", "-q", "-m", "work")
         return self.git("rev-parse", "HEAD").strip()
 
-    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Done:
         """A command to its end, away from any terminal."""
         with self.start(*argv, agent=agent, env=env) as process:
             try:
@@ -139,7 +122,7 @@ class Project:
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        return Answer(process.returncode, out, err)
+        return Done(process.returncode, out, err)
 
     def start(
         self, *argv: str, agent: str = "", env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
@@ -152,13 +135,13 @@ class Project:
             start_new_session=True,
         )  # fmt: skip
 
-    def claim(self, *words: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+    def claim(self, *words: str, agent: str = "", env: dict[str, str] | None = None) -> Done:
         return self.run("git-claim", *words, agent=agent, env=env)
 
-    def coord(self, *words: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+    def coord(self, *words: str, agent: str = "", env: dict[str, str] | None = None) -> Done:
         return self.run("git-coord", *words, agent=agent, env=env)
 
-    def handoff(self, *words: str, agent: str = "") -> Answer:
+    def handoff(self, *words: str, agent: str = "") -> Done:
         return self.run("git-handoff", *words, agent=agent)
 
     def events(self, kind: str = "") -> list[Row]:
@@ -175,19 +158,19 @@ class Project:
         found = self.coord("fsck", "--json").json
         assert found["clean"], found
 
-    def person(self, *words: str) -> Answer:
+    def person(self, *words: str) -> Done:
         """`git coord` by the person at a terminal: both streams in one."""
-        return Answer(*World(self.repo, made=True).at_terminal(*words, argv=COORD, env=self.env))
+        return Done(*World(self.repo, made=True).at_terminal(*words, argv=COORD, env=self.env))
 
 
 class Quick(Project):
     """One whose commands run in forks of a process that has gitcoord loaded. What is started and not awaited is a real process."""
 
-    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Done:
         whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
         program = _PROGRAMS.get(argv[0])
         done = run_command([*program, *argv[1:]] if program else argv, self.repo, whole)
-        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @contextlib.contextmanager

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from gitcoord.sessions.cli_supervisor import is_echo
+from tests.cli.support import Done
 from tests.races.history import Row
-from tests.races.support import SOAK, Answer, Project, running, wait_until
+from tests.races.support import SOAK, Project, running, wait_until
 
 pytestmark = pytest.mark.race
 
@@ -45,7 +46,7 @@ class Scene:
     def launch(self, agent: str, text: str) -> subprocess.Popen[str]:
         return self.project.start("git-coord", "run", "--as", agent, "--", "sh", self.script(text))
 
-    def run(self, agent: str, text: str) -> Answer:
+    def run(self, agent: str, text: str) -> Done:
         return self.project.run("git-coord", "run", "--as", agent, "--", "sh", self.script(text))
 
     def gate(self, name: str) -> None:
@@ -54,12 +55,12 @@ class Scene:
     def open_gate(self, name: str) -> None:
         os.close(os.open(self.place / name, os.O_WRONLY))
 
-    def told(self, name: str) -> Answer:
+    def told(self, name: str) -> Done:
         """What `try NAME` got, as soon as it is there."""
         code = self.place / f"{name}.code"
         wait_until(f"the script reaches '{name}'", code.exists)
         out, err = ((self.place / f"{name}.{end}").read_text() for end in ("out", "err"))
-        return Answer(int(code.read_text()), out, err)
+        return Done(int(code.read_text()), out, err)
 
     def agent(self, name: str) -> Row:
         agents: list[Row] = self.project.coord("agents", "--json").json["agents"]
@@ -71,7 +72,7 @@ def scene(project: Project) -> Scene:
     return Scene(project)
 
 
-def mine(answer: Answer) -> list[tuple[str, str]]:
+def mine(answer: Done) -> list[tuple[str, str]]:
     assert answer.code == 0, answer
     return [(claim["agent"], claim["path"]) for claim in answer.json["claims"]]
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.cli.support import Done
 from tests.races.history import Row, read_ledger
-from tests.races.support import Answer, Project, Quick, scratch_env, wait_until
+from tests.races.support import Project, Quick, scratch_env, wait_until
 from tests.server.invariant import WATCH, Told, check
 from tests.server.secure import Sshd
 from tests.server.servers import Client, Served
@@ -68,7 +69,7 @@ class Clone(Quick):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Done:
         return (Project if self.wrap else Quick).run(self, *argv, agent=agent, env=env)
 
     def start(
@@ -84,13 +85,13 @@ class Clone(Quick):
         done = self.run(*argv, agent=self.account)
         assert done.code == 0, done
 
-    def take(self, path: str, agent: str, *words: str) -> Answer:
+    def take(self, path: str, agent: str, *words: str) -> Done:
         return self.note(self.claim("--json", *words, path, agent=agent), agent)
 
-    def release(self, path: str, agent: str) -> Answer:
+    def release(self, path: str, agent: str) -> Done:
         return self.note(self.claim("release", "--json", path, agent=agent), agent)
 
-    def note(self, done: Answer, agent: str) -> Answer:
+    def note(self, done: Done, agent: str) -> Done:
         """Remember what was told, so that it can be held against the ledger."""
         if done.code == 0:
             rows = done.json.get("claims") or done.json.get("released") or []
@@ -106,7 +107,7 @@ class Clone(Quick):
         self.git("commit", "-q", "-a", "-m", f"work\n\nAgent: {agent}")
         return self.git("rev-parse", "HEAD").strip()
 
-    def push(self, *words: str, option: str = "") -> Answer:
+    def push(self, *words: str, option: str = "") -> Done:
         named = ["-o", f"agent={option}"] if option else []
         return self.run("git", "push", *named, "origin", *(words or ("HEAD:main",)))
 
@@ -148,12 +149,12 @@ class Realm:
         argv = ["gitcoord-quick", "install", str(tools / "git-claim"), self.served.server.variable]
         subprocess.run(argv, cwd=self.bare, env=self.env, check=True)
 
-    def server(self, *words: str, env: dict[str, str] | None = None) -> Answer:
+    def server(self, *words: str, env: dict[str, str] | None = None) -> Done:
         argv = ["git-coord", "server", *words]
         done = subprocess.run(
             argv, cwd="/", env=env or self.env, capture_output=True, text=True, check=False, timeout=60
         )
-        return Answer(done.returncode, done.stdout, done.stderr)
+        return Done(done.returncode, done.stdout, done.stderr)
 
     def clone(
         self,

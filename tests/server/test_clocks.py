@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.longlived import LongLived
-from tests.races.support import Answer, running, soak
+from tests.races.support import running, soak
 from tests.server.clocks import World, another_boot, missing
 from tests.server.link import Link
 from tests.server.realm import Clone, Realm
@@ -53,7 +54,7 @@ def machine(realm: Realm, world: World) -> Iterator[Machines]:
         yield made
 
 
-def token(answer: Answer) -> int:
+def token(answer: Done) -> int:
     assert answer.code == 0, answer
     found: int = answer.json["claims"][0]["token"]
     return found
@@ -104,7 +105,7 @@ def test_a_request_that_was_paused_on_its_way(
         assert two.take("shared/a", "bob").code == 0
         link.resume()
         out, err = paused.communicate(timeout=60)
-    done = Answer(paused.returncode, out, err)
+    done = Done(paused.returncode, out, err)
     assert done.code == 1, done
     if what == "claim":
         assert [row["agent"] for row in done.json["held"]] == ["bob"], done

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cost import SIZES, Cost, Counter, assert_linear
+from tests.cost import SECTIONS, Cost, Counter, assert_each_is_linear
 from tests.server.support import Site, unchanged
 from tests.support import git
 
-SECTIONS = ("--state", "half done", "--changed", "the parser", "--remaining", "the tests", "--next", "write them")
 NOTHING = "0" * 40
 
 
@@ -53,12 +52,7 @@ def pushes(place: Path, size: int) -> dict[str, Cost]:
 
 @pytest.mark.slow
 def test_many_paths_cost_as_they_are_many(tmp_path: Path) -> None:
-    found = []
-    for size in SIZES:
-        (tmp_path / str(size)).mkdir()
-        found.append(pushes(tmp_path / str(size), size))
-    for name in found[0]:
-        assert_linear([costs[name] for costs in found], name)
+    assert_each_is_linear(tmp_path, pushes)
 
 
 class Hook:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.longlived import LongLived
-from tests.races.support import Answer, running, wait_until
+from tests.races.support import running, wait_until
 from tests.server.link import Link
 from tests.server.machines import Machine
 from tests.server.realm import STEPS, Clone, Realm
@@ -31,12 +32,12 @@ def one(realm: Realm, link: Link) -> Clone:
     return realm.clone("one", "alice", port=link.port.number)
 
 
-def ended(process: subprocess.Popen[str]) -> Answer:
+def ended(process: subprocess.Popen[str]) -> Done:
     out, err = process.communicate(timeout=60)
-    return Answer(process.returncode, out, err)
+    return Done(process.returncode, out, err)
 
 
-def unknown(done: Answer) -> None:
+def unknown(done: Done) -> None:
     """Nobody can know, so nobody says that it was done, nor that it was not."""
     assert (done.code, done.json["error"]) == (5, "unknown-outcome"), done
     assert "nothing was changed" not in done.out + done.err, done

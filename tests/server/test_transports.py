@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
-from tests.races.support import Answer
 from tests.server.realm import Clone, Realm
 from tests.server.servers import Served
 
@@ -30,7 +30,7 @@ def machines(realm: Realm) -> tuple[Clone, Clone]:
     return realm.clone("one", "alice"), realm.clone("two", "bob")
 
 
-def refused(answer: Answer, error: str, *words: str) -> None:
+def refused(answer: Done, error: str, *words: str) -> None:
     assert (answer.code, answer.json["error"]) == (1, error), answer
     for word in words:
         assert word in answer.json["message"], answer

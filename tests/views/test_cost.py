@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.support import World
-from tests.cost import SIZES, Cost, Counter, assert_linear
+from tests.cost import SECTIONS, Cost, Counter, assert_each_is_linear
 from tests.support import git
-
-SECTIONS = ("--state", "half done", "--changed", "the parser", "--remaining", "the tests", "--next", "write them")
 
 
 class Counted:
@@ -65,12 +63,7 @@ def lives(place: Path, size: int) -> dict[str, Cost]:
 
 
 def test_many_paths_cost_as_they_are_many(tmp_path: Path) -> None:
-    found = []
-    for size in SIZES:
-        (tmp_path / str(size)).mkdir()
-        found.append(lives(tmp_path / str(size), size))
-    for name in found[0]:
-        assert_linear([costs[name] for costs in found], name)
+    assert_each_is_linear(tmp_path, lives)
 
 
 def crowd(place: Path, size: int) -> dict[str, Cost]:
@@ -90,12 +83,7 @@ def crowd(place: Path, size: int) -> dict[str, Cost]:
 
 
 def test_many_agents_cost_as_they_are_many(tmp_path: Path) -> None:
-    found = []
-    for size in (10, 20, 40):
-        (tmp_path / str(size)).mkdir()
-        found.append(crowd(tmp_path / str(size), size))
-    for name in found[0]:
-        assert_linear([costs[name] for costs in found], name)
+    assert_each_is_linear(tmp_path, crowd, (10, 20, 40))
 
 
 def test_a_story_costs_what_happened_to_the_path(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.cli.support import Done
 from tests.races.history import Row, read_ledger
-from tests.races.support import Answer, Quick, scratch_env
+from tests.races.support import Quick, scratch_env
 from tests.support import copy_template
 
 LEDGER = "refs/heads/gitcoord"
@@ -36,7 +37,7 @@ class Machine(Quick):
         for pack in ("receive-pack", "upload-pack"):
             self.git("config", f"remote.origin.{pack.replace('-', '')}", str(fleet.place / f"count-{pack}"))
 
-    def join(self, *words: str) -> Answer:
+    def join(self, *words: str) -> Done:
         """As `git coord init --remote origin`; that itself where there are more words."""
         argv = ["git-coord", "init", "--remote", "origin", *words] if words else ["gitcoord-quick", "join", "setup"]
         done = self.run(*argv)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.cli.support import Done
 from tests.gates.support import HOOKS
 from tests.ledger.remote.support import Fleet, Machine
-from tests.races.support import Answer
 
 _HOOK = """#!/bin/sh
 {filter}exec {tools}/git-claim --gate {name} "$@"
@@ -59,14 +59,14 @@ def _hooks(place: Path) -> Path:
     return directory
 
 
-def git(machine: Machine, *words: str, agent: str, code: int | None = 0) -> Answer:
+def git(machine: Machine, *words: str, agent: str, code: int | None = 0) -> Done:
     """git through the hooks, as this agent. `code` None: it may end as it likes."""
     done = machine.run("git", *words, agent=agent)
     assert "Traceback" not in done.err and code in (None, done.code), done
     return done
 
 
-def change(machine: Machine, path: str, old: str, new: str, agent: str, *words: str) -> Answer:
+def change(machine: Machine, path: str, old: str, new: str, agent: str, *words: str) -> Done:
     """A commit through the hooks that puts one text in place of another; it may be refused."""
     file = machine.repo / path
     text = file.read_text()
@@ -76,7 +76,7 @@ def change(machine: Machine, path: str, old: str, new: str, agent: str, *words: 
     return git(machine, "commit", "-q", "-m", "work", *words, agent=agent, code=None)
 
 
-def claim(machine: Machine, *words: str, agent: str, code: int = 0) -> Answer:
+def claim(machine: Machine, *words: str, agent: str, code: int = 0) -> Done:
     done = machine.claim(*words, agent=agent)
     assert done.code == code, done
     return done

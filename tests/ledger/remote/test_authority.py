@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.support import LEDGER, Fleet, Machine
 from tests.ledger.remote.test_batches import age_beats
-from tests.races.support import Answer
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def machines(fleet: Fleet) -> list[Machine]:
     return fleet.joined()
 
 
-def refused(answer: Answer, error: str, code: int) -> None:
+def refused(answer: Done, error: str, code: int) -> None:
     assert (answer.code, answer.json["ok"], answer.json["error"]) == (code, False, error), answer
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.support import Machine
 from tests.ledger.remote.team import Team, change, claim, git
-from tests.races.support import Answer
 from tests.support import UNHOOKED
 
 AT = "shared/a"
@@ -53,7 +53,7 @@ def released_after(team: Team, way: str, branch: str = "main") -> str:
     return team.one.git("rev-parse", "HEAD").strip()
 
 
-def refused(done: Answer, rule: str) -> bool:
+def refused(done: Done, rule: str) -> bool:
     """By this rule, not for want of a judgement."""
     return done.code != 0 and f"[{rule}]" in done.err and "could not be judged" not in done.err
 

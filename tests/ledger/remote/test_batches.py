@@ -29,8 +29,9 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import Request
 from gitcoord.sessions.service import start
 from gitcoord.world.open import open_repository
+from tests.cli.support import Done
 from tests.ledger.remote.support import Fleet, Machine
-from tests.races.support import Answer, long_timeout, running, soak, wait_until
+from tests.races.support import long_timeout, running, soak, wait_until
 from tests.support import FakeHost, memory_ledger
 
 pytestmark = [pytest.mark.race, long_timeout]
@@ -54,7 +55,7 @@ def agents_waiting(machine: Machine) -> list[str]:
     return found
 
 
-def together(machine: Machine, requests: dict[str, tuple[str, ...]]) -> dict[str, Answer]:
+def together(machine: Machine, requests: dict[str, tuple[str, ...]]) -> dict[str, Done]:
     """All at once, in one batch."""
     with contextlib.ExitStack() as stack:
         with waiting(machine):
@@ -64,7 +65,7 @@ def together(machine: Machine, requests: dict[str, tuple[str, ...]]) -> dict[str
             }
             wait_until("all have joined", lambda: sorted(agents_waiting(machine)) == sorted(requests))
         ends = {agent: process.communicate(timeout=60) for agent, process in started.items()}
-    return {agent: Answer(started[agent].returncode, *end) for agent, end in ends.items()}
+    return {agent: Done(started[agent].returncode, *end) for agent, end in ends.items()}
 
 
 def test_eight_requests_one_push(fleet: Fleet) -> None:
@@ -119,7 +120,7 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
         authorities.append(authority)
         attempts.append(attempt)
     assert attempts[1].snapshot.head == attempts[0].head, "the second stands on the first"
-    assert two.claim("new", agent="bob").code == 0
+    assert two.claim("--", "new", agent="bob").code == 0
     assert push_batch(ctx, authorities[1]._batch_id).kind == RACED
     local = store_of(ctx).local
     reading = local.read

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.ledger.remote.join import place, without_secrets
+from tests.cli.support import Done
 from tests.ledger.remote.support import LEDGER, Fleet
-from tests.races.support import Answer
 
 
-def refused(answer: Answer, error: str, code: int) -> None:
+def refused(answer: Done, error: str, code: int) -> None:
     assert (answer.code, answer.json["ok"], answer.json["error"]) == (code, False, error), answer
 
 

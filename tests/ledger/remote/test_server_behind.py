@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.support import LEDGER, Fleet, Machine
-from tests.races.support import Answer
 
 WORDS = "the server is behind what this clone has seen"
 TIP = "refs/gitcoord/tip"
@@ -75,7 +75,7 @@ def plain(tmp_path: Path) -> Site:
     return Site(tmp_path, gate=False)
 
 
-def token(answer: Answer) -> int:
+def token(answer: Done) -> int:
     assert answer.code == 0, answer
     return int(answer.json["token"])
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.guard.protocol import Said, Speaker, understood
 from tests.ledger.remote.support import Fleet, Machine
 from tests.ledger.remote.test_batches import age_beats
-from tests.races.support import Answer, long_timeout, running, wait_until
+from tests.races.support import long_timeout, running, wait_until
 
 pytestmark = [pytest.mark.race, long_timeout]
 
@@ -272,7 +273,7 @@ def test_a_git_that_is_stopped_in_its_push(fleet: Fleet) -> None:
         hook.unlink()
         (push,) = (pid for pid in _children(process.pid) if b"\0push\0" in _words(pid))
         os.kill(push, signal.SIGSTOP)
-        done = Answer(0, *process.communicate(timeout=60))
+        done = Done(0, *process.communicate(timeout=60))
         with contextlib.suppress(OSError):
             os.close(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
     assert done.json["ok"], done

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.ledger.remote.support import Fleet, Machine
 from tests.ledger.remote.test_batches import agents_waiting, waiting
-from tests.races.support import Answer, long_timeout, running, wait_until
+from tests.races.support import long_timeout, running, wait_until
 
 pytestmark = [pytest.mark.race, long_timeout]
 
@@ -35,10 +36,10 @@ class Stopped:
     def pid(self) -> int:
         return self._process.pid
 
-    def goes_on(self) -> Answer:
+    def goes_on(self) -> Done:
         self._send(self.pid, signal.SIGCONT)
         out, err = self._process.communicate(timeout=60)
-        return Answer(self._process.returncode, out, err)
+        return Done(self._process.returncode, out, err)
 
 
 def _state(pid: int) -> str:
@@ -65,7 +66,7 @@ def _let_go(gate: Path) -> None:
     gate.write_text("go\n")
 
 
-def says_behind_whom(answer: Answer, pid: int) -> None:
+def says_behind_whom(answer: Done, pid: int) -> None:
     assert f"process {pid} " in answer.err and "is stopped" in answer.err, answer
     assert f"kill -CONT {pid}" in answer.err, answer
 
