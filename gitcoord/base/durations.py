@@ -10,8 +10,8 @@ _HINT = ("write it like 90s, 30m, 2h, 1h30m or 1d",)
 LONGEST = 366 * 86400
 
 
-def parse_duration(text: str) -> int:
-    """Seconds, at least 1."""
+def parse_duration(text: str, longest: int = LONGEST) -> int:
+    """Seconds, from 1 to `longest`."""
     if not text or len(text) > 20 or not text.isascii():
         raise UsageError(f"{quote(text[:40])} is not a duration", hints=_HINT)
     total, digits = 0, ""
@@ -26,8 +26,8 @@ def parse_duration(text: str) -> int:
     if digits and digits != text:
         raise UsageError(f"{quote(text[:40])} is not a duration", hints=_HINT)
     total += int(digits or 0)
-    if not 1 <= total <= LONGEST:
-        raise UsageError(f"{quote(text[:40])} is out of range", hints=_HINT)
+    if not 1 <= total <= longest:
+        raise UsageError(f"{quote(text[:40])} is out of range: from 1s to {format_duration(longest)}", hints=_HINT)
     return total
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import Refused, UsageError
+from gitcoord.base.errors import GitcoordError, Refused, TimedOut, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
-from gitcoord.claims.model import Item
+from gitcoord.claims.model import MAX_TTL, Item
 from gitcoord.ledger.snapshot import parts_for
 from gitcoord.terminal.call import Call, duration, nonce, number, text, words_of
 from gitcoord.terminal.parser import Values
@@ -40,7 +40,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         actor=actor,
         items=items,
         mode=str(values.get("mode", "write")),
-        ttl=duration(values, "ttl"),
+        ttl=duration(values, "ttl", MAX_TTL),
         expected=duration(values, "expect"),
         reason=text(values, "message"),
         task=task,
@@ -52,12 +52,9 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         return _would(call, command)
     try:
         result = _take(call, command, duration(values, "wait"))
-    except Refused as refused:
-        if refused.code == "held" and not refused.hints:
-            again = " ".join(
-                ["--", *map(shell_word, words)] if any(w[:1] == "-" for w in words) else map(shell_word, words)
-            )
-            refused.hints = (f"wait for it: git claim --wait 10m {again}",)
+    except (Refused, TimedOut) as refused:
+        if refused.code in ("held", "timeout") and not refused.hints:
+            refused.hints = _hints_to_wait(values, words, refused)
         raise
     call.screen.answer({**result, "new": new} if new else result)
     claims: list[Row] = result["claims"]
@@ -69,6 +66,15 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     _lost(call, result)
     return 0
+
+
+def _hints_to_wait(values: Values, words: list[str], refused: GitcoordError) -> tuple[str, ...]:
+    """The command to wait, or to wait again; after a wait also what else there is to do."""
+    literal = bool(words_of(values, "--")) or any(word[:1] == "-" for word in words)
+    again = "-- " * literal + " ".join(map(shell_word, words))
+    if isinstance(refused, Refused):
+        return (f"wait for it: git claim --wait 10m {again}",)
+    return (f"wait longer: git claim --wait 30m {again}", "do something else meanwhile: git coord task next")
 
 
 def _items(call: Call, values: Values, words: list[str]) -> tuple[tuple[Item, ...], list[str]]:
@@ -166,7 +172,7 @@ def _commit(call: Call, word: str) -> str:
 def renew(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.renew import Renew
 
-    command = Renew(call.actor(), paths.items(call.ctx.repo, words), duration(values, "ttl"))
+    command = Renew(call.actor(), paths.items(call.ctx.repo, words), duration(values, "ttl", MAX_TTL))
     result = call.do(command, parts_for(command.actor.agent, command.items))
     call.screen.say("renewed")
     _lost(call, result)

@@ -76,7 +76,7 @@ def _check(command: Take) -> None:
 
 def check_ttl(ttl: int) -> None:
     if ttl and not MIN_TTL <= ttl <= MAX_TTL:
-        raise UsageError("the ttl is out of range", hints=("from 1s to 7d",))
+        raise UsageError("a ttl is from 1s to 7d")
 
 
 def _memo(command: Take) -> Record:

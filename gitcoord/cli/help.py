@@ -156,7 +156,8 @@ def _function(verb: Verb, call_verb: CallVerb) -> Callable[..., int]:
 
 
 def _option(option: Option) -> inspect.Parameter:
-    flags = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+    flags = [f"--{name}" for name in (option.name, option.also) if name]
+    flags += [f"-{option.short}"] if option.short else []
     kind: Any = str
     default: Any = None
     extra: dict[str, Any] = {"help": option.help}

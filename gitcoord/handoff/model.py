@@ -65,7 +65,13 @@ MOST = 200  # commits, files or paths that a document lists
 
 
 def check_sections(said: Mapping[str, str]) -> dict[str, str]:
-    """All six sections, checked; UsageError names the first that is missing, empty or a placeholder."""
+    """All six sections, checked; UsageError names all that are missing, or the first that is a placeholder."""
+    missing = [section for section in SECTIONS if not section.none and not said.get(section.key, "").strip()]
+    if len(missing) > 1:
+        raise UsageError(
+            f"{len(missing)} sections are missing: {', '.join(section.key for section in missing)}",
+            hints=tuple(f"--{section.key}: {section.asks}" for section in missing),
+        )
     found = {}
     for section in SECTIONS:
         text = said.get(section.key, "")

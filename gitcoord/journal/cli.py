@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.base.names import check_agent, fold, printable, shown
+from gitcoord.base.names import check_agent, fold, printable, quote, shell_word, shown
 from gitcoord.claims import pathspec as paths
+from gitcoord.git.files import exists
 from gitcoord.journal import service as app
 from gitcoord.terminal.call import Call, at_terminal, number, text, words_of
 from gitcoord.terminal.parser import Values
@@ -25,7 +26,7 @@ def add(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _text(call: Call, paragraphs: list[str], words: list[str]) -> str:
-    """From -m, from a file, from stdin; at a terminal, where nothing was said, from an editor."""
+    """From -m, from a text in quotes, from a file, from stdin; at a terminal, where nothing was said, from an editor."""
     if len(words) + bool(paragraphs) > 1:
         raise UsageError("say it with -m, or name one file", hints=("git coord journal add -h",))
     if paragraphs:
@@ -33,6 +34,11 @@ def _text(call: Call, paragraphs: list[str], words: list[str]) -> str:
     from gitcoord.terminal.editor import edit
     from gitcoord.terminal.input import read_text
 
+    if words and words[0] != "-" and not exists(words[0]):
+        if " " in words[0]:
+            return words[0]  # a text in quotes
+        hint = f"to write this word down: git coord journal add -m {shell_word(words[0])}"
+        raise UsageError(f"there is no file {quote(words[0][:80])}", hints=(hint,))
     if words or not at_terminal():
         return read_text(words[0] if words else "-")
     from gitcoord.handoff.model import uncommented

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.names import shown
 from gitcoord.claims import pathspec as paths
 from gitcoord.journal.why import why as app_why
+from gitcoord.journal.why import why_numbered
 from gitcoord.terminal.call import Call, number
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
@@ -18,7 +19,12 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     most = number(values, "number", _USUAL)
     path = shown(item.name, item.space)
     empty: Row = {"path": path, "story": [], "left_out": 0, "claims": []}
-    result = call.show(lambda: {**app_why(call.ctx, call.actor_or_none(), item, most), "path": path}, **empty)
+
+    def told() -> Row:
+        result = {**app_why(call.ctx, call.actor_or_none(), item, most), "path": path}
+        return result if result["story"] else why_numbered(call.ctx, call.actor_or_none(), words[0], most) or result
+
+    result = call.show(told, **empty)
     if result is None:
         return 0
     if result["left_out"] and not call.screen.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.names import Oid, printable
 from gitcoord.claims.model import Item
-from gitcoord.claims.query import overlapping_claims
+from gitcoord.claims.query import listing, overlapping_claims
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
@@ -13,7 +13,7 @@ from gitcoord.ledger.commit import Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.log import commits
+from gitcoord.ledger.log import commits, event_words, events
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.annotations import Iterator
@@ -40,6 +40,31 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
     left_out = max(0, len(story) - limit) if limit else 0
     now = overlapping_claims(ctx, actor, item)
     return {**now, "story": story[left_out:], "left_out": left_out}
+
+
+def why_numbered(ctx: Context, actor: Actor | None, id: str, limit: int) -> dict[str, object] | None:
+    """The same for a task or a handoff by its id; None where there is none. Its number is that of its first event."""
+    if id[:1] not in ("t", "h") or not (id[1:].isascii() and id[1:].isdecimal() and len(id) < 16):
+        return None
+    kind, found = {"t": "task", "h": "handoff"}[id[0]], list(events(ctx, since=int(id[1:])))[::-1]
+    if not found or (found[0]["seq"], found[0]["kind"]) != (int(id[1:]), kind):
+        return None
+    told = [row for row in found if row is found[0] or _names(row["event"], id)]
+    story = [
+        {**{key: row[key] for key in ("seq", "at", "agent", "kind", "commit")}, "words": event_words(row)}
+        for row in told
+    ]
+    left_out = max(0, len(story) - limit) if limit else 0
+    now = listing(ctx, actor, expired=True)
+    claims = [claim for claim in now["claims"] if claim["task"] == id]  # type: ignore[attr-defined]
+    return {"path": id, "story": story[left_out:], "left_out": left_out, "claims": claims}
+
+
+def _names(value: object, id: str) -> bool:
+    """Is the id one of the texts in an event, at any depth?"""
+    if isinstance(value, dict):
+        return any(_names(inner, id) for inner in value.values())
+    return any(_names(inner, id) for inner in value) if isinstance(value, (list, tuple)) else value == id
 
 
 def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:

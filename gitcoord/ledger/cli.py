@@ -10,7 +10,7 @@ from gitcoord.ledger.kinds import KINDS
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, number
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import ago, put
+from gitcoord.terminal.screen import ago, counted, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +46,9 @@ def _shown_key(call: Call, word: str) -> str:
 def _log_row(row: dict[str, Any]) -> list[str]:
     if "error" in row:
         return ["?", "", f"commit {row['commit'][:12]}: {printable(row['error'])}"]
-    event = row["event"]
-    words = printable(row["subject"])
-    for name in ("reason", "cause"):
-        if event.get(name):
-            words += f": {printable(event[name])}" if event[name] not in row["subject"] else ""
-    refused = event["refused"]
-    if refused:
-        words += f"  [refused before: {', '.join(printable(r['path']) + ' x' + str(r['count']) for r in refused[:3])}]"
-    return [str(row["seq"]), ago(row["at"]), words]
+    from gitcoord.ledger.log import event_words
+
+    return [str(row["seq"]), ago(row["at"]), event_words(row)]
 
 
 def fsck(call: Call, values: Values, words: list[str]) -> int:
@@ -88,7 +82,7 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
     call.screen.say(*(f"difference: {printable(line)}" for line in result["differences"]))  # type: ignore[attr-defined]
     if result["clean"]:
-        call.screen.say(f"clean: {result['events']} events")
+        call.screen.say(f"clean: {counted(result['events'], 'event')}")
         return 0
     other = find_other_ledger(call.ctx) if call.ctx.may_name_another_ledger() else None
     if other is not None:

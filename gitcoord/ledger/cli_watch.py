@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from time import localtime, strftime
 from typing import Any, NamedTuple
 
 from gitcoord.base.codec import dumps
@@ -17,13 +18,13 @@ from gitcoord.ledger.cli import check_kind
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.log import event_row, paths_of
+from gitcoord.ledger.log import event_row, event_words, paths_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
 from gitcoord.sessions.cli_supervisor import exit_code, is_echo
 from gitcoord.terminal.call import Call, duration, number, words_of
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import ago, put
+from gitcoord.terminal.screen import put
 
 _LONGEST = 15.0  # seconds between looks where no notification comes, for example over a network file system
 _INTERVAL = 10  # seconds between two fetches from a remote authority
@@ -187,7 +188,7 @@ class Watch:
         elif self._call.screen.json:
             put(1, dumps(row) + "\n")
         else:
-            put(1, f"{event.seq}  {ago(event.at)}  {printable(str(row['subject']))}\n")
+            put(1, f"{event.seq}  {strftime('%Y-%m-%d %H:%M:%S', localtime(event.at))}  {event_words(row)}\n")
 
     def _execute(self, row: dict[str, Any]) -> None:
         """Run the command for one event and wait for it. If it fails, the event counts as not delivered and the stream ends."""

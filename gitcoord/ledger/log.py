@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed
+from gitcoord.base.codec import Malformed, Record
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.base.names import LEDGER, TIP, covers, shown
+from gitcoord.base.names import LEDGER, TIP, covers, printable, shown
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.store import Reader
 from gitcoord.ledger.commit import Commit, read_commits
@@ -74,6 +74,25 @@ def event_row(commit: Commit, event: Event) -> dict[str, object]:
         "commit": commit.oid, "seq": event.seq, "kind": event.kind, "agent": event.agent, "at": event.at,
         "subject": subject, "event": {**event.body, "refused": list(event.refused)},
     }  # fmt: skip
+
+
+def event_words(row: Record) -> str:
+    """An event in a line: its subject, the reason, and the earlier refusals that it carries."""
+    event = row["event"]
+    words = printable(row["subject"])
+    for name in ("reason", "cause"):
+        if event.get(name):
+            words += f": {printable(event[name])}" if event[name] not in row["subject"] else ""
+    refused = [_refusal(record) for record in event["refused"]]
+    more = f" and {len(refused) - 3} more" if len(refused) > 3 else ""
+    return words + (f"  [refused before: {', '.join(refused[:3])}{more}]" if refused else "")
+
+
+def _refusal(record: Record) -> str:
+    """A refusal by a rule has the rule's name in brackets for a holder, and may have no path."""
+    path, holder = printable(record["path"]), printable(record["holder"])
+    by = f"by rule {holder.strip('[]')}" if holder.startswith("[") else f"held by {holder}"
+    return f"{path} {by} x{record['count']}".strip()
 
 
 def paths_of(event: Event) -> list[str]:

@@ -21,12 +21,10 @@ def count_refusal(ctx: Context, agent: str, refusal: Refusal) -> None:
 
 
 def count_verdicts(ctx: Context, agent: str, verdicts: list[Verdict]) -> None:
-    """A gate's refusals, by path, and by holder or rule."""
-    _count(
-        ctx,
-        agent,
-        [[v.path, v.held[0]["agent"] if v.held else f"[{v.rule}]"] for v in verdicts[:_MOST] if v.rule != "private"],
-    )
+    """A gate's refusals, by path, and by each holder or by the rule."""
+    told = [verdict for verdict in verdicts[:_MOST] if verdict.rule != "private"]
+    rows = [[v.path, holder] for v in told for holder in dict.fromkeys(c["agent"] for c in v.held) or (f"[{v.rule}]",)]
+    _count(ctx, agent, rows)
 
 
 def _count(ctx: Context, agent: str, rows: list[list[object]]) -> None:

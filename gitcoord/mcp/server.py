@@ -51,7 +51,17 @@ def build(caller: Caller) -> MCPServer[Any]:
     )
     for function, hints in _tools(caller):
         server.add_tool(function, annotations=hints, structured_output=False)
+        _refuse_unknown_arguments(server, function.__name__)
     return server
+
+
+def _refuse_unknown_arguments(server: MCPServer[Any], name: str) -> None:
+    """The library drops an argument that it does not know: `message` instead of `reason`, say, was lost without a word."""
+    tool: Any = server._tool_manager.get_tool(name)
+    model = tool.fn_metadata.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    tool.parameters = model.model_json_schema(by_alias=True)
 
 
 def _tools(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:

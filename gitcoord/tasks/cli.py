@@ -6,6 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refused, UsageError
 from gitcoord.base.names import printable, quote
+from gitcoord.claims.model import MAX_TTL
 from gitcoord.startup.annotations import Callable
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.events.assign import Assign
@@ -30,7 +31,7 @@ def _assign(call: Call, values: Values, id: str) -> int:
     from gitcoord.tasks.events.assign import Assign
 
     key = nonce(values)
-    command = Assign(call.actor(), id, duration(values, "ttl"), nonce=key, keep=bool(key))
+    command = Assign(call.actor(), id, duration(values, "ttl", MAX_TTL), nonce=key, keep=bool(key))
     seconds = duration(values, "wait")
     result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)

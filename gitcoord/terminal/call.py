@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.durations import format_duration, parse_duration
+from gitcoord.base.durations import LONGEST, format_duration, parse_duration
 from gitcoord.base.errors import NotInitialised, ServerBehind, UsageError
 from gitcoord.base.names import LEDGER, TIP, check_word, quote, shell_word
 from gitcoord.git.host import isatty
@@ -134,6 +134,10 @@ def run(verb: Verb, call: Call, values: Values, words: list[str]) -> int:
     """Call the verb's handler; only its own module gets loaded."""
     module, _, function = verb.handler.partition(":")
     handler: Handler = getattr(__import__(f"gitcoord.{module}", fromlist=(function,)), function)
+    for option in verb.options:
+        value = str(values.get(option.name, "")) if option.kind == "duration" else ""
+        if value.isdecimal() and len(value) < 6 and value.strip("0"):  # many a tool counts in minutes
+            call.screen.note(f"note: --{option.name} {value} is {value} seconds; {value} minutes are {value}m")
     return handler(call, values, words)
 
 
@@ -189,5 +193,5 @@ def number(values: Values, name: str, default: int = 0) -> int:
     return int(value)
 
 
-def duration(values: Values, name: str) -> int:
-    return parse_duration(str(values[name])) if name in values else 0
+def duration(values: Values, name: str, longest: int = LONGEST) -> int:
+    return parse_duration(str(values[name]), longest) if name in values else 0

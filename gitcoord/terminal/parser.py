@@ -17,6 +17,7 @@ class Option(NamedTuple):
     short: str = ""
     required: bool = False
     label: str = ""  # the value's name in the help, by which it is also completed; the kind if ''
+    also: str = ""  # another name, for those who know it from another verb
 
 
 class Verb(NamedTuple):
@@ -36,8 +37,8 @@ class Verb(NamedTuple):
 JSON = Option("json", "flag", "Print one JSON object on stdout.")
 QUIET = Option("quiet", "flag", "Print nothing but errors.", "q")
 NONCE = Option("nonce", "text", "A key of yours: a repeat under it has no second effect.", label="KEY")
-REASON = Option("reason", "text", "Why, for the record.", required=True)
-WHY = Option("reason", "text", "Why, for the record.")
+REASON = Option("reason", "text", "Why, for the record.", "m", required=True, also="message")
+WHY = REASON._replace(required=False)
 
 
 def row(
@@ -78,7 +79,7 @@ def labels(words: str) -> list[str]:
 
 
 def _split(verb: Verb, words: list[str]) -> tuple[Values, list[str]]:
-    by_name = {option.name: option for option in verb.options}
+    by_name = {name: option for option in verb.options for name in (option.name, option.also) if name}
     by_short = {option.short: option for option in verb.options if option.short}
     is_command = verb.words.startswith("-- COMMAND")
     values: Values = {}

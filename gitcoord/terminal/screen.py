@@ -110,6 +110,11 @@ def expiry(claim: Row) -> str:
     return f"{format_duration(left)} left" if isinstance(left, int) else "alive"
 
 
+def counted(count: int, noun: str) -> str:
+    """'1 event', '2 events'."""
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
 def ago(at: object) -> str:
     passed = int(time.time()) - int(str(at))
     return "now" if passed < 1 else f"{format_duration(passed)} ago"

@@ -7,7 +7,7 @@ from gitcoord.base.names import printable
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import Row, ago
+from gitcoord.terminal.screen import Row, ago, counted
 from gitcoord.views import status as views
 
 
@@ -27,7 +27,7 @@ def status(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
     known = [agent for agent in result["agents"] if agent["state"] != "ended"]
     call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
-    call.screen.say(f"ledger: {result['seq']} events")
+    call.screen.say(f"ledger: {counted(result['seq'], 'event')}")
     if result["missing_gates"]:
         call.screen.say(call.screen.paint(gates_line(result["missing_gates"]), "yellow"))
     return 0

@@ -228,7 +228,7 @@ def test_start_tells_what_was_lost(world: World) -> None:
 
 
 def test_status(world: World) -> None:
-    assert world.coord("status") == Done(0, f"claims: none\nagents: none\nledger: 1 events\n{NO_HOOKS}", "")
+    assert world.coord("status") == Done(0, f"claims: none\nagents: none\nledger: 1 event\n{NO_HOOKS}", "")
     world.take("src", "-m", "fix")
     world.coord("start", agent="bob")
     world.person("halt", "-m", "stop it")
@@ -350,7 +350,7 @@ def test_log(world: World) -> None:
     lines = [line.split("  ", 2) for line in world.coord("log", agent="").out.splitlines()]
     assert [line[0] for line in lines] == ["6", "5", "4", "3", "2", "1"]
     assert [line[-1].strip() for line in lines] == [
-        "release src/a.py by alice  [refused before: docs x2]", "claim docs by bob", "start session 1 of bob",
+        "release src/a.py by alice  [refused before: docs held by bob x2]", "claim docs by bob", "start session 1 of bob",
         "claim src/a.py by alice: fix", "start session 1 of alice", "init by init",
     ]  # fmt: skip
 
@@ -478,4 +478,4 @@ def test_from_below_and_in_a_bare_repository(world: World, tmp_path: Path) -> No
     bare = str(tmp_path / "bare.git")
     git(world.top, "init", "-q", "--bare", bare)
     assert world.coord("init", cwd=bare).code == 0
-    assert world.coord("status", cwd=bare).out == "claims: none\nagents: none\nledger: 1 events\n"
+    assert world.coord("status", cwd=bare).out == "claims: none\nagents: none\nledger: 1 event\n"

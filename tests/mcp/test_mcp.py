@@ -97,6 +97,18 @@ def test_slips_are_refused_and_two_dashes_take_anything(world: World) -> None:
     session(world, body)
 
 
+def test_an_argument_that_no_tool_has_is_refused(world: World) -> None:
+    async def body(client: Client) -> None:
+        for tool, arguments in (("claim", {"paths": ["src/a.py"], "message": "x"}), ("list", {"all": True})):
+            wrong: Any = await client.call_tool(tool, arguments)
+            assert wrong.is_error and [*arguments][-1] in wrong.content[0].text, wrong
+        tools = (await client.list_tools()).tools
+        assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
+        assert world.claims() == []
+
+    session(world, body)
+
+
 def test_tasks_handoffs_and_the_journal(world: World) -> None:
     world.coord("task", "add", "Draw", "--path", "src/a.py", agent="bob")
 

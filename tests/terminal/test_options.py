@@ -47,7 +47,8 @@ def test_the_same_verbs_options_and_words(command: str) -> None:
         assert [*there] == [f"--{option.name}" for option in verb.options]
         for option in verb.options:
             made = there[f"--{option.name}"]
-            assert made.opts[1:] == ([f"-{option.short}"] if option.short else [])
+            others = [f"--{option.also}"] if option.also else []
+            assert made.opts[1:] == [*others, *([f"-{option.short}"] if option.short else [])]
             assert made.help == option.help and made.is_flag == (option.kind == "flag")
             assert made.required == option.required or option.kind == "flag"
 

@@ -16,7 +16,7 @@ VERBS = {
         "PATH...",
         Option("mode", "read|intent|write", "What you want to do there; default: write."),
         Option("ttl", "duration", "The claim expires after this long without activity; default: 30m, or as it was."),
-        Option("message", "text", "What for: shown to others who ask for the path.", "m"),
+        Option("message", "text", "What for: shown to others who ask for the path.", "m", also="reason"),
         Option("task", "text", "The task this belongs to.", label="TASK"),
         Option("expect", "duration", "How long you think you need it."),
         Option("units", "number", "Units of a resource; default: 1, or as many as you hold."),

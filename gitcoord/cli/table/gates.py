@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitcoord.terminal.parser import WHY, Option, row
 
 _DRY_RUN = Option("dry-run", "flag", "Only show what would be done.", "n")
-_SHORT_WHY = WHY._replace(short="m")
 _WHOSE = (
     Option("commit", "text", "The policy of this commit; default: trunk's.", label="COMMIT"),
     Option("index", "flag", "The policy as it is staged."),
@@ -71,7 +70,7 @@ VERBS = {
         "Stop an agent for good: nothing of it gets through.",
         "sessions.cli_kill:kill",
         "AGENT",
-        _SHORT_WHY,
+        WHY,
         example="kill alice -m 'runs wild'",
     ),
     "revive": row(
@@ -81,7 +80,7 @@ VERBS = {
         "Grant nothing to anybody until unhalt.",
         "sessions.cli_kill:halt",
         "",
-        _SHORT_WHY,
+        WHY,
         example="halt -m 'release day'",
     ),
     "unhalt": row("Go on after a halt.", "sessions.cli_kill:unhalt"),

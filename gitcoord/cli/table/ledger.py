@@ -92,7 +92,7 @@ _LOOKING = {
         opens="read",
     ),
     "why": row(
-        "Tell the story of a path: claims, refusals, releases.",
+        "Tell the story of a path, a task (t12) or a handoff (h31).",
         "journal.cli_why:why",
         "PATH",
         Option("number", "number", "The last so many things; default: 50, 0: all.", "n"),

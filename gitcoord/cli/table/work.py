@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.terminal.parser import QUIET, Option, row
+from gitcoord.terminal.parser import QUIET, WHY, Option, row
 
 _BY = Option("agent", "text", "Only what is by or about this agent.", label="AGENT")
 _TOUCHES = Option("path", "text", "Only what touches this path.", label="PATH")
@@ -131,7 +131,7 @@ _EVERYDAY = {
         completes="worktrees",
     ),
     "journal add": row(
-        "Write something down, for all to read: -m, a file, or what comes on stdin.",
+        "Write something down, for all to read: a text in quotes, -m, a file, or what comes on stdin.",
         "journal.cli:add",
         "[FILE]",
         Option("message", "texts", "The text; again: one more paragraph.", "m"),
@@ -167,7 +167,7 @@ _EVERYDAY = {
         "[KEY] [-- COMMAND...]",
         Option("wait", "duration", "Wait up to this long for the outcome of another's run."),
         Option("forget", "flag", "A person lets it be tried again."),
-        Option("reason", "text", "With --forget: why, for the record."),
+        WHY._replace(help="With --forget: why, for the record."),
         Option("list", "flag", "What was run so, and how it ended."),
         example="once release-1.2 -- ./announce.sh",
         life="work",

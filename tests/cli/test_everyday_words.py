@@ -1,0 +1,105 @@
+"""Small things that a new user meets every day: what a verb takes, and what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import World
+from tests.support import GitRepo
+
+
+@pytest.fixture
+def world(git_repo: GitRepo) -> World:
+    return World(Path(git_repo.workspace)).init()
+
+
+def test_a_handoff_names_all_missing_sections_at_once(world: World) -> None:
+    done = world.handoff("new", "--state", "half done")
+    assert done.code == 2
+    assert done.err.splitlines()[0] == "error: 3 sections are missing: changed, remaining, next"
+    assert [line.split(":")[1].strip() for line in done.err.splitlines()[1:]] == ["--changed", "--remaining", "--next"]
+
+
+def test_a_text_in_quotes_is_a_journal_entry(world: World) -> None:
+    assert world.coord("journal", "add", "the old parser stays").code == 0
+    world.write("note.md", "from a file\n")
+    assert world.coord("journal", "add", "note.md").code == 0
+    texts = [row["text"] for row in world.coord("journal", "--prose", "--json").json["entries"]]
+    assert texts == ["the old parser stays", "from a file"]
+    done = world.coord("journal", "add", "nothere")
+    assert done.code == 2 and "hint: to write this word down: git coord journal add -m nothere" in done.err
+
+
+def test_a_reason_is_given_by_the_same_words_everywhere(world: World) -> None:
+    for words in (("-m", "x"), ("--message", "x"), ("--reason", "x")):
+        assert world.claim("src/a.py", *words, "--json").json["claims"][0]["reason"] == "x"
+        task = f"t{len(world.events()) + 1}"
+        assert world.coord("task", "add", "Draw").code == 0
+        assert world.coord("task", "block", task, *words, "--json").json["task"]["reason"] == "x", words
+
+
+def test_why_tells_the_story_of_a_task_and_a_handoff(world: World) -> None:
+    task = world.coord("task", "add", "Draw", "--path", "src/a.py", "--json").json["tasks"][0]["id"]
+    world.coord("task", "add", "Other", "--path", "src/b.py")
+    assert world.coord("task", "take", task).code == 0
+    done = world.coord("why", task, "--json").json
+    assert [row["kind"] for row in done["story"]] == ["task", "claim", "assign"] and done["path"] == task
+    assert done["claims"][0]["path"] == "src/a.py"
+    shown = world.coord("why", task).out.splitlines()
+    assert shown[0].endswith("Draw") and "now:" in shown
+    words = [word for key in ("state", "changed", "remaining", "next") for word in (f"--{key}", "something")]
+    handoff = world.handoff("new", "--to", "bob", *words, "--json").json["id"]
+    assert world.handoff("decline", handoff, "-m", "busy", agent="bob").code == 0
+    story = world.coord("why", handoff, "--json").json["story"]
+    assert [row["agent"] for row in story] == ["alice", "bob"] and story[1]["words"].endswith("busy")
+    assert world.coord("why", "t999").out == world.coord("why", "nothing").out == "nothing is on record about it\n"
+
+
+def test_a_number_without_a_unit_is_seconds_and_says_so(world: World) -> None:
+    done = world.claim("src/a.py", "--ttl", "5")
+    assert done.code == 0 and done.err == "note: --ttl 5 is 5 seconds; 5 minutes are 5m\n"
+    assert world.claim("src/a.py", "--ttl", "5m").err == ""
+
+
+def test_a_ttl_that_is_too_long_says_the_maximum(world: World) -> None:
+    for word in ("8d", "400d", "100000d"):
+        done = world.claim("src/a.py", "--ttl", word)
+        assert done.code == 2 and f"'{word}' is out of range: from 1s to 7d" in done.err
+    world.take("src/a.py")
+    assert "7d" in world.claim("renew", "--ttl", "8d").err
+    assert "366d" in world.claim("src/b.py", "--expect", "400d").err
+
+
+def test_a_wait_that_timed_out_says_what_to_do(world: World) -> None:
+    world.take("src/a.py")
+    done = world.claim("src/a.py", "--wait", "1s", agent="bob")
+    assert done.code == 3 and "hint: wait longer: git claim --wait 30m src/a.py\n" in done.err
+    assert "hint: do something else meanwhile: git coord task next\n" in done.err
+    assert "git claim --wait 10m -- src/a.py" in world.claim("--", "src/a.py", agent="bob").err
+
+
+def test_watch_tells_when_and_why(world: World) -> None:
+    world.take("src/a.py", "-m", "new login")
+    line = world.coord("watch", "--since", "3", "--count", "1").out
+    assert re.fullmatch(r"3  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  claim src/a.py by alice: new login\n", line)
+
+
+def test_the_log_names_the_rule_and_every_holder(world: World) -> None:
+    world.take("src/a.py")
+    world.take("src/b.py", agent="carol")
+    assert world.claim("src", agent="bob").code == 1
+    scratch = world.top / ".git/gitcoord/refusals/bob"
+    scratch.write_text(scratch.read_text() + '["","[attribution]"]\n')
+    world.take("docs", agent="bob")
+    shown = world.coord("log", "-n", "2").out
+    assert "src/a.py held by alice x1, src/b.py held by carol x1, by rule attribution x1]" in shown
+
+
+def test_one_event_is_no_events(world: World) -> None:
+    assert world.coord("status").out.endswith("ledger: 1 event\n")
+    assert world.coord("fsck").out == "clean: 1 event\n"
+    world.take("src/a.py")
+    assert world.coord("status").out.endswith("ledger: 3 events\n")
