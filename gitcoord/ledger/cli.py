@@ -82,7 +82,7 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
     call.screen.say(*(f"difference: {printable(line)}" for line in result["differences"]))  # type: ignore[attr-defined]
     if result["clean"]:
-        call.screen.say(f"clean: {counted(result['events'], 'event')}")
+        call.screen.say(f"clean: {counted(int(str(result['events'])), 'event')}")
         return 0
     other = find_other_ledger(call.ctx) if call.ctx.may_name_another_ledger() else None
     if other is not None:
