@@ -61,6 +61,18 @@ def move(ref: RefName, expected: Oid | None, new: Oid | None) -> Operation | Non
     return Delete(ref, expected) if new is None else Update(ref, expected, new)
 
 
+def as_update(operation: Operation) -> RefUpdate:
+    """The move of an operation; of Verify one that changes nothing."""
+    if isinstance(operation, Create):
+        return RefUpdate(operation.ref, "", operation.new)
+    if isinstance(operation, Update):
+        return RefUpdate(operation.ref, operation.expected, operation.new)
+    if isinstance(operation, Delete):
+        return RefUpdate(operation.ref, operation.expected, "")
+    assert isinstance(operation, Verify)
+    return RefUpdate(operation.ref, operation.expected, operation.expected)
+
+
 class Object(NamedTuple):
     oid: Oid
     kind: str

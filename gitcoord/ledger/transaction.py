@@ -18,7 +18,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
-from gitcoord.git.store import Create, Delete, Operation, SwapFailed, Update, Verify, move
+from gitcoord.git.store import Operation, SwapFailed, Update, Verify, as_update, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
@@ -368,24 +368,17 @@ class _LocalAuthority:
         return any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now))
 
     def _take_back(self, operations: Sequence[Operation]) -> None:
-        """Our git moved refs after its lock had been taken away: the ledger is another's, so the rest must follow it.
+        """Move the other refs back, after our git moved them without its lock: the ledger is another writer's, and they follow it.
 
-        Best effort: what cannot be taken back is named by fsck, and nothing is decided by these refs.
+        Best effort: fsck names refs that could not be moved back, and nothing is decided by them.
         """
         (ledger,) = self._ctx.store.resolve([LEDGER])
-        back: list[Operation] = []
-        for operation in operations:
-            if isinstance(operation, Create):
-                back.append(Delete(operation.ref, operation.new))
-            elif isinstance(operation, Delete):
-                back.append(Create(operation.ref, operation.expected))
-            elif isinstance(operation, Update) and operation.ref not in (LEDGER, TIP):
-                back.append(Update(operation.ref, operation.new, operation.expected))
-            elif isinstance(operation, Update) and operation.ref == TIP and ledger:
-                back.append(Update(TIP, operation.new, ledger))
-        for operation in back:
+        for ref, old, new in map(as_update, operations):
+            before = (ledger or new) if ref == TIP and old else old
+            back = move(ref, new or None, before or None)
             try:
-                self._ctx.store.swap([operation])
+                if back is not None and ref != LEDGER:
+                    self._ctx.store.swap([back])
             except SwapFailed:
                 continue
 

@@ -8,11 +8,7 @@ from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
 
-_DEFAULTS = {"maxevents": 1000, "maxhistory": 1_000_000, "maxeventbytes": 8 << 20, "maxcommits": 100_000, "wait": 30}
-_SHOWN = {
-    "maxevents": "maxEvents", "maxhistory": "maxHistory", "maxeventbytes": "maxEventBytes", "maxcommits": "maxCommits",
-    "wait": "wait",
-}  # fmt: skip
+_DEFAULTS = {"maxEvents": 1000, "maxHistory": 1_000_000, "maxEventBytes": 8 << 20, "maxCommits": 100_000, "wait": 30}
 BEAT_BYTES = 4096
 
 
@@ -31,25 +27,21 @@ class Limits(NamedTuple):
         assert isinstance(ctx.store, PlumbingStore)
         found, actual, size = ctx.store.headers([oid])[0]
         if found is None or actual != kind:
-            raise refused("object", f"{what} is {_a(actual)}, not a {kind}")
+            raise refused("object", f"{what} is {f'a {actual}' if actual else 'missing'}, not a {kind}")
         if size > (limit or self.size):
             hint = () if limit else ("the server's administrator may raise gitcoord.server.maxEventBytes",)
             raise refused("limit", f"{what} has {size} bytes, more than {limit or self.size}", *hint)
 
 
-def _a(kind: str) -> str:
-    return f"a {kind}" if kind else "missing"
-
-
 def read_limits(ctx: Context, *, beginning: bool) -> Limits:
     """`beginning`: the push makes the ledger, and may bring a whole history."""
     found = {key: _number(ctx, key, default) for key, default in _DEFAULTS.items()}
-    events = "maxhistory" if beginning else "maxevents"
-    return Limits(found[events], _SHOWN[events], found["maxeventbytes"], found["maxcommits"], found["wait"])
+    events = "maxHistory" if beginning else "maxEvents"
+    return Limits(found[events], events, found["maxEventBytes"], found["maxCommits"], found["wait"])
 
 
 def _number(ctx: Context, key: str, default: int) -> int:
-    wish = ctx.settings.get(f"gitcoord.server.{key}")
+    wish = ctx.settings.get(f"gitcoord.server.{key}".lower())
     if wish and not (wish.isascii() and wish.isdecimal() and len(wish) < 12):
-        raise CouldNotJudge(f"gitcoord.server.{_SHOWN[key]} is no number: '{printable(wish)}'")
+        raise CouldNotJudge(f"gitcoord.server.{key} is no number: '{printable(wish)}'")
     return int(wish) if wish else default

@@ -126,11 +126,7 @@ class StaleLocks:
                 raise _held(path, int(owner.pid))
         made = int(file.rpartition(":")[2])
         if not any(c.taken is None and c.covers(lock) and made + _SLACK >= c.written for c in dead):
-            raise LockHeld(
-                f"{path} blocks this change, and gitcoord does not know its owner",
-                hints=(_BY_HAND,),
-                data={"file": path},
-            )
+            raise _blocks(path, ", and gitcoord does not know its owner")
         return self._has_no_owner(lock, file, seconds)
 
     def _has_no_owner(self, lock: str, file: str, seconds: float) -> bool:
@@ -141,11 +137,7 @@ class StaleLocks:
         if seen is None or seen.file != file:
             seen = self._first_seen[lock] = FirstSeen(file, monotonic(), now)
         if seen.others is None or now is None:
-            raise LockHeld(
-                f"{path} blocks this change: its owner seems dead, but whether another process holds it cannot be seen here",
-                hints=(_BY_HAND,),
-                data={"file": path},
-            )
+            raise _blocks(path, ": its owner seems dead, but whether another process holds it cannot be seen here")
         waited = monotonic() - seen.at
         others = [(int(key.partition(".")[0]), words) for key, words in seen.others.items() if key in now]
         if others and waited > seconds:
@@ -181,11 +173,8 @@ class StaleLocks:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise LockHeld(
-                f"{path} blocks this change, its owner is dead, and it cannot be removed: {error.strerror}",
-                hints=("remove that file and try again",),
-                data={"file": path},
-            ) from None
+            why = f", its owner is dead, and it cannot be removed: {error.strerror}"
+            raise _blocks(path, why, "remove that file and try again") from None
         finally:
             close(fd)
 
@@ -228,6 +217,10 @@ class StaleLocks:
                         hints=("see whether a gitcoord command is stopped, and let it go on",),
                     ) from None
                 sleep(0.02)
+
+
+def _blocks(path: str, why: str, hint: str = _BY_HAND) -> LockHeld:
+    return LockHeld(f"{path} blocks this change{why}", hints=(hint,), data={"file": path})
 
 
 def _held(path: str, pid: int) -> LockHeld:

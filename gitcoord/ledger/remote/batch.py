@@ -12,10 +12,9 @@ from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName
 from gitcoord.git.files import list_files, read_file, remove_file, rename, write_file
-from gitcoord.git.store import Operation, RefUpdate, Verify
+from gitcoord.git.store import Operation, RefUpdate, Verify, as_update
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.git_remote import RemoteResult
-from gitcoord.ledger.remote.mirror_store import as_update
 from gitcoord.startup.annotations import Sequence
 from gitcoord.startup.namedtuple import NamedTuple
 

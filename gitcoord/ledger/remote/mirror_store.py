@@ -11,7 +11,15 @@ from gitcoord.git.config import Settings
 from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import exists
 from gitcoord.git.repo import Repo
-from gitcoord.git.store import Create, Delete, Object, Operation, RefUpdate, Store, SwapFailed, Update, Verify, move
+from gitcoord.git.store import (
+    Object,
+    Operation,
+    RefUpdate,
+    Store,
+    SwapFailed,
+    as_update,
+    move,
+)
 from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
 from gitcoord.startup.annotations import Any, Sequence
 
@@ -86,17 +94,6 @@ class MirrorStore:
         except SwapFailed:
             return False
         return True
-
-
-def as_update(operation: Operation) -> RefUpdate:
-    if isinstance(operation, Create):
-        return RefUpdate(operation.ref, "", operation.new)
-    if isinstance(operation, Update):
-        return RefUpdate(operation.ref, operation.expected, operation.new)
-    if isinstance(operation, Delete):
-        return RefUpdate(operation.ref, operation.expected, "")
-    assert isinstance(operation, Verify)
-    return RefUpdate(operation.ref, operation.expected, operation.expected)
 
 
 def open_mirror(

@@ -20,14 +20,13 @@ from gitcoord.base.errors import (
     refused,
 )
 from gitcoord.base.names import LEDGER, SESSIONS, Oid, session_ref
-from gitcoord.git.store import SwapFailed
+from gitcoord.git.store import SwapFailed, as_update
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.heartbeat_gc import retire
 from gitcoord.ledger.remote.backoff import note_push, wait_for_turn
 from gitcoord.ledger.remote.batch import PUSHING, QUEUED, Batch, join, load_batch, overlay
 from gitcoord.ledger.remote.fetch import fetch, fetch_once, is_fresh, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import FAILED, LANDED, RACED, REJECTED, UNKNOWN, UNREACHABLE, RemoteResult
-from gitcoord.ledger.remote.mirror_store import as_update
 from gitcoord.ledger.remote.push import SPLIT, STUCK, UNCERTAIN, commits_above, push_batch, push_until_known
 from gitcoord.ledger.transaction import Attempt, Request, decide_once
 from gitcoord.startup.annotations import Callable
