@@ -100,7 +100,7 @@ def test_a_lock_that_nobody_knows_is_this_clones_trouble_and_is_named(fleet: Fle
     fleet.assert_sound()
 
 
-@pytest.mark.parametrize("words", [["new"], ["release", "src/app.py"]])
+@pytest.mark.parametrize("words", [["fresh"], ["release", "src/app.py"]])
 def test_what_the_remote_has_done_is_not_told_as_failed(fleet: Fleet, words: list[str]) -> None:
     """A lock of this clone only keeps it from showing what was done."""
     one, _ = fleet.joined()
