@@ -1,4 +1,5 @@
-"""Names: object ids, full ref names, agents, and the one-to-one encoding of paths into ref and tree components.
+"""Names: object ids, full ref names, agents, paths and resources, how they are shown, and the one-to-one encoding of paths into ref and
+tree components.
 
 A component is percent-encoded wherever git or a file system could refuse or confuse it. A leaf is always `@<agent>`
 and no encoded component begins with a bare `@`, so a claim on a directory and one on a file below it never clash.
@@ -44,6 +45,9 @@ def is_oid(text: str, length: int = 0) -> bool:
     return len(text) in ((length,) if length else (40, 64)) and not text.strip("0123456789abcdef")
 
 
+# --- names in messages and hints -----------------------------------------------------------------------------------
+
+
 def quote(text: str) -> str:
     """`text` between quotes, with whatever could confuse a terminal escaped."""
     return "'" + printable(text) + "'"
@@ -53,6 +57,34 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def shell_word(word: str) -> str:
+    """`word` as a shell would take it back: hints are pasted, also by machines."""
+    if word and word[0] != "-" and _PLAIN.issuperset(word):
+        return word
+    if word.isprintable():
+        return "'" + word.replace("'", "'\\''") + "'"
+    escaped = "".join(c if c.isprintable() and c not in "\\'" else _escape(c) for c in word)
+    return f"$'{escaped}'"
+
+
+def _escape(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+def shown(name: str, space: str) -> str:
+    """A path, a resource or a task's id as people and JSON see it."""
+    return "@" + name if space == RESOURCE else name
+
+
+def listed(names: list[str], most: int = 5) -> str:
+    """The first names, printable, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return printable(", ".join(names[:most])) + more
+
+
+# --- agents and other words ------------------------------------------------------------------------------------------
 
 
 def check_agent(name: str) -> str:
@@ -223,29 +255,7 @@ def encode_path(path: str) -> str:
     return "" if path == ROOT else "/".join(encode(part) for part in path.split("/"))
 
 
-def shown(name: str, space: str) -> str:
-    """A path, a resource or a task's id as people and JSON see it."""
-    return "@" + name if space == RESOURCE else name
-
-
-def listed(names: list[str], most: int = 5) -> str:
-    """The first names, printable, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return printable(", ".join(names[:most])) + more
-
-
-def shell_word(word: str) -> str:
-    """`word` as a shell would take it back: hints are pasted, also by machines."""
-    if word and word[0] != "-" and _PLAIN.issuperset(word):
-        return word
-    if word.isprintable():
-        return "'" + word.replace("'", "'\\''") + "'"
-    escaped = "".join(c if c.isprintable() and c not in "\\'" else _escape(c) for c in word)
-    return f"$'{escaped}'"
-
-
-def _escape(char: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+# --- files and refs of the ledger --------------------------------------------------------------------------------
 
 
 def claim_dir(space: str, key: str) -> str:
