@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gitcoord.base.names import printable
-from gitcoord.cli import setup_hooks as hook_files
-from gitcoord.cli import setup_ledger as membership
+from gitcoord.cli.setup_hooks import edit_lines, manager_edits, tell_missing, write_edits
+from gitcoord.cli.setup_ledger import LOCAL, chosen_ledger, confirm, ledger_lines, tell_authority
+from gitcoord.cli.setup_marks import chosen_marks, tell_protection
 from gitcoord.cli.setup_person import offer_person
 from gitcoord.gates.hooks import install as hooks
 from gitcoord.gates.hooks.cli import change_lines, kit
+from gitcoord.gates.hooks.manager_files import FileEdit
 from gitcoord.gates.hooks.managers import Managed
 from gitcoord.gates.hooks.presence import missing_gates
 from gitcoord.guard.setup import cli as tools
@@ -19,8 +21,26 @@ from gitcoord.ledger.remote.membership import Membership, begin
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import sync_branch
 from gitcoord.policy import starter as policy
+from gitcoord.policy.suggest import Suggestion
+from gitcoord.policy.survey import mark, protected
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
+
+
+class _Parts(NamedTuple):
+    """The parts that will be set up, each as it was found and chosen."""
+
+    ledger: Membership
+    files: list[str]  # missing files of the starter policy
+    marks: list[Suggestion]
+    hooks: hooks.Plan | Managed
+    trunk: str
+    edits: list[FileEdit]  # of the hook manager's own files
+    tools: list[harness.Change]
+
+    @property
+    def there(self) -> bool:
+        return self.ledger.here and not self.ledger.other
 
 
 def setup(call: Call, values: Values, words: list[str]) -> int:
@@ -28,47 +48,60 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     dry_run = bool(values.get("dry-run"))
     place = tools.place_of(call, user=bool(values.get("user")))
     known = tools.chosen(words_of(values, "tool"), place, no_tools=bool(values.get("no-tools")))
-    files = policy.missing_starter(call.ctx.repo)
-    found = membership.chosen(call, values, dry_run=dry_run)
-    there = found.here and not found.other
-    gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
-    plan = hooks.plan(call.ctx, kit(), gates)
-    edits = hook_files.manager_edits(call, values, plan, dry_run=dry_run)
-    changes = harness.setting_up(known, place)
-    todo = _todo(call, found, plan, gates[0], files) + hook_files.edit_lines(edits) + tools.lines(changes)
-    already = _already(plan, files, there=there, tools=tools.ready(changes))
-    call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *already)
-    result: dict[str, Any] = {"dry_run": dry_run, "created": not there, "policy": files, "authority": _authority(found)}
-    result["sync"] = gates[0].removeprefix("refs/heads/")
+    parts = _chosen(call, values, harness.setting_up(known, place), dry_run=dry_run)
+    todo = _todo(call, parts)
+    call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *_already(parts))
+    result: dict[str, Any] = {"dry_run": dry_run, "created": not parts.there, "policy": parts.files}
+    result |= {"authority": parts.ledger.remote or LOCAL, "sync": parts.trunk}
     if todo and not dry_run:
-        membership.confirm(values, "go on?")
-        result |= _begin(call, found)
-        if isinstance(plan, hooks.Plan):
-            hooks.install(call.ctx, plan)
-        hook_files.write_edits(call, edits)
-        changes = harness.apply(changes, place)
-    managed = {"manager": plan.manager, "snippet": plan.snippet} if isinstance(plan, Managed) else {}
-    none = {"way": "managed", "directory": "", "hooks": [], "gate_refs": []}
-    result |= plan.result() if isinstance(plan, hooks.Plan) else {**none, **managed}
-    result["tools"] = [change.row() for change in changes]
+        confirm(values, "go on?")
+        result |= _apply(call, parts)
+        parts = parts._replace(tools=harness.apply(parts.tools, place))
     missing = [] if dry_run else missing_gates(call.ctx)
-    result["missing_gates"] = [gate.event for gate in missing]
+    result |= _hooks_row(parts.hooks) | {"tools": [change.row() for change in parts.tools]}
+    result |= {"marked": [row.line for row in parts.marks], "missing_gates": [gate.event for gate in missing]}
     call.screen.answer({"changed": bool(todo) and not dry_run, **result}, ok=not missing)
-    written = [*result["policy"], *(edit.name for edit in edits)]
-    _end(call, tools.to_commit(written, changes, place), todo=bool(todo), dry_run=dry_run)
+    written = [*result["policy"], *(edit.name for edit in parts.edits)]
+    _end(call, tools.to_commit(written, parts.tools, place), todo=bool(todo), dry_run=dry_run)
     if not dry_run:
-        membership.tell_authority(call, found, str(result["authority"]).removeprefix("local"))
+        tell_protection(call, protected(call.ctx))
+        tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
         offer_person(call)
-    tools.tell(call, known, changes)
-    hook_files.tell_missing(call, missing)
+    tools.tell(call, known, parts.tools)
+    tell_missing(call, missing)
     return 1 if missing else 0
 
 
-def _authority(found: Membership) -> str:
-    return found.remote or "local"
+def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_run: bool) -> _Parts:
+    """Look at all parts before anything is changed. A person is asked what can be chosen."""
+    files = policy.missing_starter(call.ctx.repo)
+    ledger = chosen_ledger(call, values, dry_run=dry_run)
+    there = ledger.here and not ledger.other
+    gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
+    plan = hooks.plan(call.ctx, kit(), gates)
+    marks = chosen_marks(call, values, new=not there or bool(files), dry_run=dry_run)
+    edits = manager_edits(call, values, plan, dry_run=dry_run)
+    return _Parts(ledger, files, marks, plan, gates[0].removeprefix("refs/heads/"), edits, changes)
 
 
-def _begin(call: Call, found: Membership) -> dict[str, object]:
+def _apply(call: Call, parts: _Parts) -> dict[str, object]:
+    result = _begin(call, parts.ledger)
+    written: list[str] = result["policy"]
+    written += [name for name in mark(call.ctx, parts.marks) if name not in written]
+    if isinstance(parts.hooks, hooks.Plan):
+        hooks.install(call.ctx, parts.hooks)
+    write_edits(call, parts.edits)
+    return result
+
+
+def _hooks_row(plan: hooks.Plan | Managed) -> dict[str, object]:
+    if isinstance(plan, hooks.Plan):
+        return plan.result()
+    none: dict[str, object] = {"way": "managed", "directory": "", "hooks": [], "gate_refs": []}
+    return {**none, "manager": plan.manager, "snippet": plan.snippet}
+
+
+def _begin(call: Call, found: Membership) -> dict[str, Any]:
     """Make or join the ledger, and write the missing parts of the policy."""
     made = begin(call.ctx, call.actor_or_none() or Actor("init"), found)
     remote, email = str(made.get("remote", "")), call.ctx.settings.get("user.email")
@@ -77,7 +110,7 @@ def _begin(call: Call, found: Membership) -> dict[str, object]:
     return {
         "created": bool(made["created"]),
         "policy": [*written, *(name for name in named if name not in written)],
-        "authority": remote or "local",
+        "authority": remote or LOCAL,
     }
 
 
@@ -86,23 +119,25 @@ def _is_new_there(found: Membership) -> bool:
     return bool(found.remote) and not found.found
 
 
-def _todo(call: Call, found: Membership, plan: hooks.Plan | Managed, sync: str, files: list[str]) -> list[str]:
-    top = call.ctx.repo.worktree
-    lines = membership.ledger_lines(found, sync.removeprefix("refs/heads/")) + membership.moves(call, found)
-    lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in files]
-    if _is_new_there(found) and policy.unnamed(call.ctx.repo, "", found.remote):
-        lines.append(f"name the authority in .gitcoord/config: {printable(found.remote)}")
+def _todo(call: Call, parts: _Parts) -> list[str]:
+    top, plan = call.ctx.repo.worktree, parts.hooks
+    lines = ledger_lines(call, parts.ledger, parts.trunk)
+    lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in parts.files]
+    if _is_new_there(parts.ledger) and policy.unnamed(call.ctx.repo, "", parts.ledger.remote):
+        lines.append(f"name the authority in .gitcoord/config: {printable(parts.ledger.remote)}")
+    if parts.marks:
+        lines.append(f"mark {len(parts.marks)} pattern{'' if len(parts.marks) == 1 else 's'} in .gitattributes")
     if isinstance(plan, hooks.Plan) and plan.changes:
         lines += change_lines(plan.steps + plan.other, done=False)
         if plan.settings:
             lines.append(f"note in the local settings which refs are judged: {printable(', '.join(plan.gates))}")
-    return lines
+    return lines + edit_lines(parts.edits) + tools.lines(parts.tools)
 
 
-def _already(plan: hooks.Plan | Managed, files: list[str], *, there: bool, tools: bool) -> list[str]:
-    ready = isinstance(plan, hooks.Plan) and not plan.changes
-    parts = [("the ledger", there), ("the policy", not files), ("the hooks", ready), ("the agent tools", tools)]
-    found = [name for name, is_there in parts if is_there]
+def _already(parts: _Parts) -> list[str]:
+    ready = isinstance(parts.hooks, hooks.Plan) and not parts.hooks.changes
+    rows = [("the ledger", parts.there), ("the policy", not parts.files), ("the hooks", ready)]
+    found = [name for name, is_there in [*rows, ("the agent tools", tools.ready(parts.tools))] if is_there]
     return [f"already there: {', '.join(found)}"] if found else []
 
 

@@ -20,7 +20,7 @@ from gitcoord.terminal.screen import put
 from gitcoord.world.open import open_repository
 
 
-def chosen(call: Call, values: Values, *, dry_run: bool) -> Membership:
+def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
     """The ledger that this clone will use. A person is asked whether a new one is shared."""
     wish, local = str(values.get("remote", "")), bool(values.get("local"))
     found = find(call.ctx, wish, local=local)
@@ -50,26 +50,21 @@ def _archived(call: Call, values: Values, found: Membership) -> Membership:
     return found._replace(here=False, other=False)
 
 
+LOCAL = "local"  # the authority is this clone alone
 _ARCHIVE = "archive this clone's own ledger, which is not the project's"
 
 
-def ledger_lines(found: Membership, trunk: str) -> list[str]:
+def ledger_lines(call: Call, found: Membership, trunk: str) -> list[str]:
     """The changes of the ledger that will be made."""
     names = " or ".join(quote(name) for name in found.remotes)
     lines = [_ARCHIVE] if found.other else []
     if found.found:
         return [*lines, f"join the ledger of {names}"]
     if found.here and not found.other:
-        return []
+        moves = found.remote and found.remote != call.ctx.remote
+        return [f"move this clone's ledger to {names}, for all its clones"] if moves else []
     where = f" at {names}, unless it has one" if names else ""
     return [*lines, f"make the ledger{where}; work lands on '{printable(trunk)}'"]
-
-
-def moves(call: Call, found: Membership) -> list[str]:
-    """The line for a ledger of this clone that will be shared through a remote."""
-    if found.here and not found.other and found.remote and found.remote != call.ctx.remote:
-        return [f"move this clone's ledger to {quote(found.remote)}, for all its clones"]
-    return []
 
 
 def tell_authority(call: Call, found: Membership, remote: str) -> None:

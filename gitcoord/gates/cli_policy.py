@@ -6,9 +6,11 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.gates import explain as app
 from gitcoord.gates.cli import commit_named
+from gitcoord.policy.suggest import Suggestion
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, has_ledger
 from gitcoord.terminal.parser import Values
+from gitcoord.terminal.screen import Row
 
 
 def explain(call: Call, values: Values, words: list[str]) -> int:
@@ -32,6 +34,44 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     lines = [f"{printable(problem['where'])}: {printable(problem['what'])}" for problem in problems]
     call.screen.say(*(lines or ["the policy is fine"]))
     return 1 if problems else 0
+
+
+def suggest(call: Call, values: Values, words: list[str]) -> int:
+    """It needs no ledger: what to mark is asked before gitcoord is set up, too."""
+    from gitcoord.policy.survey import suggestions
+
+    if not call.ctx.repo.worktree:
+        raise UsageError("there is no work tree here", hints=("run it in a work tree",))
+    rows = suggestions(call.ctx)
+    call.screen.answer({"suggestions": [suggestion_row(row) for row in rows]})
+    if not rows:
+        call.screen.say(
+            "nothing to suggest: paths of the usual kinds are marked, and no file is changed in turn by several authors"
+        )
+        return 0
+    call.screen.say(*suggestion_lines(call, rows))
+    call.screen.hint("add these lines to .gitattributes: git coord setup --suggest")
+    return 0
+
+
+def suggestion_row(row: Suggestion) -> Row:
+    return {
+        "pattern": row.pattern,
+        "mark": row.mark,
+        "kind": row.kind,
+        "why": row.why,
+        "files": row.files,
+        "line": row.line,
+    }
+
+
+def suggestion_lines(call: Call, rows: list[Suggestion]) -> list[str]:
+    """Lines as .gitattributes takes them, with the reason behind each."""
+    cells = []
+    for row in rows:
+        count = f", {row.files} files" if row.files > 1 else ""
+        cells.append([row.line, f"# {row.kind}{count}: {row.why}"])
+    return call.screen.table(cells, ["bold", "dim"])
 
 
 def role(call: Call, values: Values, words: list[str]) -> int:

@@ -9,6 +9,7 @@ from gitcoord.base.names import agent_from_email
 from gitcoord.git.commands.objects import staged_blob
 from gitcoord.git.commands.settings import get_setting, set_in_file
 from gitcoord.git.repo import Repo
+from gitcoord.policy.survey import unmark
 
 CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 
@@ -233,7 +234,8 @@ def remove_starter(
 
 
 def _before(content: bytes, starter: bytes) -> bytes | None:
-    """The content before `write_starter`; None where the file was changed since."""
+    """The content before `write_starter`, and before suggested lines were added; None where the file was changed since."""
+    content = unmark(content)
     if content == starter:
         return b""
     return content[: -len(starter) - 1] if content.endswith(b"\n" + starter) else None

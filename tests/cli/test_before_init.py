@@ -37,7 +37,7 @@ NEEDS_NO_LEDGER = {
     "coord setup", "coord init", "coord run", "coord demo", "coord teardown", "coord worktree done", "coord dispatch",
     "coord install-hooks", "coord uninstall-hooks", "coord gate", "coord server install", "coord server uninstall",
     "coord server status", "coord server key add", "coord server key rotate", "coord server key revoke", "coord server key list",
-    "coord version", "coord guard", "coord mcp", "coord complete", "coord task schema",
+    "coord version", "coord policy suggest", "coord guard", "coord mcp", "coord complete", "coord task schema",
 }  # fmt: skip
 
 

@@ -33,6 +33,12 @@ VERBS = {
         example="policy check --worktree",
         opens="read",
     ),
+    "policy suggest": row(
+        "Suggest paths to mark, by the names of files and by who changes which file when.",
+        "gates.cli_policy:suggest",
+        example="policy suggest",
+        opens="read",
+    ),
     "role": row(
         "Show or give an agent's role: where it may write.",
         "gates.cli_policy:role",

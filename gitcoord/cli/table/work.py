@@ -22,6 +22,7 @@ _START = {
             "remote", "text", "Let this remote decide, for all its clones: join its ledger, or make it.", label="REMOTE"
         ),
         Option("local", "flag", "Let this clone alone decide."),
+        Option("suggest", "flag", "Mark the paths that 'policy suggest' names."),
         Option("edit-hooks", "flag", "Add the gates to the files of husky, lefthook or pre-commit."),
         Option("tool", "texts", "Set up this agent tool, found or not; may be given again.", label="TOOL"),
         Option("no-tools", "flag", "Leave the agent tools alone."),

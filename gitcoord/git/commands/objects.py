@@ -99,6 +99,22 @@ def log_subjects(env: Env, revisions: str, most: int) -> Answer:
     return run(argv, env)
 
 
+def log_changes(env: Env, since: str, most: int) -> Answer:
+    """The last commits that are no merges, each: \\x01, time, \\x02, author's address, \\x02, agents of its trailers, \\x03, then the
+    files that it changed, each ended by NUL."""
+    form = "--format=%x01%at%x02%aE%x02%(trailers:key=Agent,valueonly,separator=%x2C)%x03"
+    how = [
+        "--no-show-signature",
+        "--no-merges",
+        "--no-renames",
+        "--name-only",
+        "-z",
+        f"--since={since}",
+        f"--max-count={most}",
+    ]
+    return run([*ORIGINAL, "log", *how, form, "HEAD", "--"], env)
+
+
 def last_agent(env: Env, path: str, since: object) -> Answer:
     """The agents that the trailers of the last commit at a path since then name."""
     argv = [*LITERAL, "log", "-1", f"--since={since}", "--format=%(trailers:key=Agent,valueonly)", "--", path]

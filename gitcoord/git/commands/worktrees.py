@@ -68,6 +68,12 @@ def ls_files(env: Env, *pathspecs: str, tree: str = "", show: str = "tracked") -
     return run([*_in(tree), "ls-files", "-z", *_SHOWN[show], "--", *pathspecs], env)
 
 
+def check_attribute(env: Env, attribute: str, paths: Iterable[str], tree: str) -> Answer:
+    """The value of an attribute by the files of the work tree: path, attribute and value of each path, each ended by NUL."""
+    data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
+    return run([*_in(tree), "check-attr", "-z", "--stdin", attribute], env, data)
+
+
 def check_ignore(env: Env, paths: Iterable[str], tree: str) -> Answer:
     """The paths that are ignored. Exit code 1: none."""
     data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")

@@ -1,0 +1,136 @@
+"""`git coord policy suggest`: paths to mark, by the names of files and by who changes which file when."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pytest_git import GitRepo
+
+from gitcoord.policy.suggest import DAYS, Change, from_history, from_tree
+from tests.cli.test_json import holds
+from tests.gates.places import CHAIN, Place
+from tests.support import COORD
+
+DAY = 86_400
+HOT = [Change(who, at * DAY, ("src/a.py", f"own/{who}")) for at, who in enumerate(("ada", "bob", "ada"))]
+
+
+@pytest.fixture
+def place(git_repo: GitRepo, tmp_path: Path) -> Place:
+    return Place(Path(git_repo.workspace), tmp_path, CHAIN)
+
+
+def lines(*paths: str) -> list[str]:
+    return [row.line for row in from_tree(paths)]
+
+
+@pytest.mark.parametrize(
+    "path, line",
+    [
+        ("db/migrations/0001_a.sql", "db/migrations/** gitcoord-claim"),
+        ("db/migrate/1.rb", "db/migrate/** gitcoord-claim"),
+        ("package-lock.json", "/package-lock.json gitcoord-claim"),
+        ("web/yarn.lock", "web/yarn.lock gitcoord-claim"),
+        (".github/workflows/test.yml", ".github/workflows/** gitcoord-claim"),
+        (".gitlab-ci.yml", "/.gitlab-ci.yml gitcoord-claim"),
+        ("AGENTS.md", "/AGENTS.md gitcoord-claim"),
+        ("pyproject.toml", "/pyproject.toml gitcoord-claim"),
+        ("my web/package.json", '"my web/package.json" gitcoord-claim'),
+        ("my dir/migrations/1.sql", '"my dir/migrations/**" gitcoord-claim'),
+    ],
+)
+def test_by_name(path: str, line: str) -> None:
+    assert lines(path, "src/a.py", "README.md") == [line]
+
+
+def test_a_file_that_is_there_several_times_is_one_pattern() -> None:
+    rows = from_tree(["a/package.json", "b/package.json", "package.json"])
+    assert [(row.line, row.files) for row in rows] == [("package.json gitcoord-claim", 3)]
+
+
+def test_by_history() -> None:
+    rows = from_history(HOT, ["src/a.py", "own/ada", "own/bob"])
+    assert [(row.line, row.kind) for row in rows] == [("src/a.py gitcoord-claim", "history")]
+    assert rows[0].why == "2 authors changed it in turn within 7 days, 2 times"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        HOT[:2],  # once is chance
+        [change._replace(who="ada") for change in HOT],
+        [change._replace(at=change.at * (DAYS + 1)) for change in HOT],
+    ],
+)
+def test_one_author_or_long_ago_is_no_reason(changes: list[Change]) -> None:
+    assert from_history(changes, ["src/a.py"]) == []
+
+
+def test_a_file_that_is_gone_is_not_suggested() -> None:
+    assert from_history(HOT, ["src/b.py"]) == []
+
+
+def committed(place: Place) -> None:
+    """A lock file, and a file that two agents of one account change in turn."""
+    place.commit({"package-lock.json": "{}\n", "src/odd [1].py": "0\n"})
+    for number, agent in enumerate(("a1", "a2", "a1")):
+        place.commit({"src/a.py": f"{number}\n", "src/odd [1].py": f"{number}\n"}, f"work\n\nAgent: {agent}")
+
+
+def test_the_command(place: Place) -> None:
+    committed(place)
+    row = holds(place.ok("policy", "suggest", "--json"), "suggestions")
+    assert [(each["line"], each["mark"], each["kind"]) for each in row["suggestions"]] == [
+        ("/package-lock.json gitcoord-claim", "gitcoord-claim", "lock file"),
+        ("src/a.py gitcoord-claim", "gitcoord-claim", "history"),
+        ('"src/odd \\\\[1].py" gitcoord-claim', "gitcoord-claim", "history"),
+    ]
+    told = place.ok("policy", "suggest")
+    assert "/package-lock.json gitcoord-claim" in told.out and "git coord setup --suggest" in told.err
+    assert "refs/heads/gitcoord" not in place.refs(), "it needs no ledger, and makes none"
+    place.write(".gitattributes", "\n".join(each["line"] for each in row["suggestions"]) + "\n")
+    assert place.ok("policy", "suggest", "--json").json["suggestions"] == [], "marked is marked: the lines match"
+
+
+def test_setup_marks_them_when_asked_to(place: Place) -> None:
+    committed(place)
+    done = place.ok("setup")
+    assert "/package-lock.json gitcoord-claim" in done.out and "git coord setup --suggest" in done.err
+    assert "package-lock" not in (place.top / ".gitattributes").read_text()
+    done = place.ok("setup", "--suggest")
+    assert "will mark 3 patterns in .gitattributes" in done.out
+    place.git("add", "-A")
+    place.git("commit", "-q", "--no-verify", "-m", "policy")
+    assert (
+        place.claim("check", "package-lock.json", "src/a.py", "src/odd [1].py").out.count("no, shared and not claimed")
+        == 3
+    )
+    assert place.claim("check", "src/b.py").code == 0
+    assert place.ok("setup", "--suggest", "--json").json["changed"] is False, "once is enough"
+
+
+def test_setup_asks_a_person_and_shows_what_is_protected(place: Place) -> None:
+    committed(place)
+    with place.terminal("setup", argv=COORD, env=place.path) as shown:
+        shown.until(lambda text: b"mark them in .gitattributes? [Y/n] " in text)
+        os.write(shown._master, b"y\n")
+        shown.until(lambda text: b"go on? [Y/n] " in text)
+        os.write(shown._master, b"y\n")
+        done = shown.end()
+    assert done.code == 0, done
+    ends = [line for line in done.out.splitlines() if "protected: " in line]
+    assert ends == [
+        "protected: 3 files may change only under a claim (package-lock.json, src/a.py, src/odd [1].py)",
+        "not protected: 1 other file, unless claimed; what to mark: git coord policy suggest",
+    ]
+
+
+def test_teardown_takes_the_marks_out_again(place: Place) -> None:
+    committed(place)
+    place.commit({".gitattributes": "*.png binary\n"})
+    place.ok("setup", "--suggest")
+    place.ok("teardown", "--yes")
+    assert (place.top / ".gitattributes").read_text() == "*.png binary\n"
+    assert place.git("status", "--porcelain") == ""
