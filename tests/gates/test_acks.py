@@ -1,4 +1,4 @@
-"""Who has read which version of the rules, and the gate that asks for it."""
+"""Who has read which version of the rules."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import pytest
 
 from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
 from gitcoord.gates.events.ack import Ack
-from gitcoord.gates.judge import Change, CommitChange, Verdict, judge
 from gitcoord.gates.model import has_read, reader
 from gitcoord.ledger.sessions import Actor
-from gitcoord.policy.model import Attributes, parse_policy
+from gitcoord.policy.model import parse_policy
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.start import Start
-from tests.ledger.past import Past
 from tests.ledger.world import World
 from tests.server.test_retrace import judged, made
 
 ALICE = Actor("alice")
-STEPS = [CommitChange("2" * 40, ("1" * 40,), "", ()), CommitChange("3" * 40, ("2" * 40,), "bob", ())]
 
 
 def oid(number: int) -> str:
@@ -38,6 +35,7 @@ def test_the_last_few_versions_count() -> None:
     world.must("ack", Ack(ALICE, oid(5)))
     assert versions(world)[-1] == oid(5) and len(versions(world)) == 8
     assert has_read(world.state, "alice.sub.1", oid(5)) and not has_read(world.state, "alicesub", oid(5))
+    assert not has_read(world.state, "alice", oid(1)) and not has_read(world.state, "alice", oid(12))
     world.check_replay()
 
 
@@ -53,29 +51,6 @@ def test_a_server_agrees_and_the_killed_have_no_say() -> None:
         world.decide("ack", Ack(ALICE, "\x1b[31m"))
 
 
-def verdicts(world: World, settings: list[tuple[str, str]], *, readers: tuple[str, ...] = ("alice",)) -> list[Verdict]:
-    policy = parse_policy(settings)._replace(rules=oid(7), attributes={"a": Attributes()})
-    steps = [*STEPS, CommitChange("4" * 40, ("3" * 40,), "", (Change("a", "100644", "b" * 40),))]
-    return judge(world.state, world.outside(), Past(), policy, ALICE, steps, readers)
-
-
-def test_a_push_needs_the_version_that_counts() -> None:
-    world, on = World(), [("rules.ack", "true")]
-    (verdict,) = verdicts(world, on)
-    assert (verdict.rule, verdict.stage, verdict.agent) == ("rules", "enforce", "alice")
-    assert any("git coord rules ack" in hint for hint in verdict.hints)
-    world.must("ack", Ack(ALICE, oid(6)))
-    assert verdicts(world, on)
-    world.must("ack", Ack(ALICE, oid(7)))
-    assert not verdicts(world, on)
-    world.must("ack", Ack(ALICE, oid(8)))
-    assert not verdicts(world, on), "another branch may have a newer version"
-
-
-def test_where_it_does_not_count() -> None:
-    world, on = World(), [("rules.ack", "true")]
-    assert not verdicts(world, on, readers=()), "a commit is no push"
-    assert not verdicts(world, [("rules.ack", "false")]) and not verdicts(world, [])
-    assert [v.stage for v in verdicts(world, [*on, ("rollout.rules", "warn")])] == ["warn"]
+def test_a_setting_that_means_nothing() -> None:
     with pytest.raises(CouldNotJudge, match=r"rules\.ack"):
         parse_policy([("rules.ack", "perhaps")])

@@ -155,13 +155,6 @@ def test_a_replayed_event(site: Site) -> None:
     unchanged(site, site.push("origin", f"{again}:{LEDGER}", account="alice"), before, "refused")
 
 
-def test_an_oversized_record(site: Site) -> None:
-    before = site.refs()
-    site.setting("maxEventBytes", "20000")
-    site.claim(*(f"free/{number:0100}" for number in range(300)), agent="bob")
-    unchanged(site, site.sync("bob"), before, "gitcoord.server.maxEventBytes")
-
-
 def test_only_people_mend_or_move_a_ledger(site: Site) -> None:
     before = site.refs()
     forge(site, ("epoch", "bob", {"reason": "x"}, {"seq": 10**9}))
