@@ -16,6 +16,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import parse_heartbeat
 from gitcoord.sessions.identity import NOBODY
 
+NOTED_MERGES = "refused-merges"  # the notes of `refused_merge.py`, in the scratch directory
 _SECONDS = 10
 _MOST = 100  # changed files: sh reads byte by byte, so a longer note takes as long as starting git-claim
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}

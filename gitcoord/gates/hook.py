@@ -13,7 +13,7 @@ from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, UsageError
 from gitcoord.base.names import printable
-from gitcoord.git.files import close, fstat, open_to_change, pread, pwrite, read, write_all
+from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
 from gitcoord.world.open import RepositoryOpener, environ
 
@@ -54,19 +54,44 @@ def main(words: list[str]) -> int:
 
     screen = Screen(env)
     signal(SIGALRM, _too_long)
+    moves: list[RefUpdate] = []
     try:
         ctx = opener.context()
         wish = ctx.settings.get("gitcoord.gateseconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         screen.use_settings(ctx.settings)
         ctx.listen(screen.note)
-        return _judge(ctx, screen, hook, rest, env)
+        code = _judge(ctx, screen, hook, rest, env, moves)
     except NotInitialised:
         return 0
     except GitcoordError as error:
-        return _could_not_judge(screen, hook, error.message, error.hints)
+        code = _could_not_judge(screen, hook, error.message, error.hints)
     except (OSError, ValueError, AssertionError, LookupError, TypeError, RecursionError) as error:
-        return _could_not_judge(screen, hook, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
+        code = _could_not_judge(screen, hook, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
+    alarm(0)
+    if code and moves and hook == "reference-transaction":
+        _clean_up(ctx, screen, env, moves)
+    return code
+
+
+def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
+    """Put back the files that a refused fast-forward wrote, where that is safe, and tell."""
+    from gitcoord.gates.refused_merge import clean_up, hints
+
+    try:
+        done = clean_up(ctx, env, moves)
+    except (GitcoordError, OSError, ValueError) as error:
+        screen.note(f"note: the files that git wrote already were left: {printable(str(error))}")
+        return
+    if done is None:
+        return
+    files = f"{len(done.paths)} file{'s' if len(done.paths) > 1 else ''}"
+    if not done.why:
+        screen.note(f"note: index and work tree are as before: {files} of {done.new[:12]} put back")
+        return
+    screen.note(f"note: git has written {files} of {done.new[:12]} already, and nothing was put back: {done.why}")
+    screen.note(*(f"  {printable(path)}" for path in done.paths[:_SHOWN]))
+    screen.hint(*hints(done.new))
 
 
 def _too_long(number: int, frame: object) -> None:
@@ -79,14 +104,16 @@ def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, 
     return 1
 
 
-def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ) -> int:
+def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ, asked: list[RefUpdate]) -> int:
+    """The exit code. `asked` gets the ref updates, also where judging them fails."""
     from gitcoord.gates.client_gate import Gate
-    from gitcoord.gates.commit_note import leave_note
+    from gitcoord.gates.commit_note import NOTED_MERGES, leave_note
     from gitcoord.sessions.identity import resolve_in_hook
 
     moves = _moves(ctx, hook)
     if moves == []:
         return 0
+    asked += moves or []
     if hook == "pre-push" and ctx.remote:
         from gitcoord.ledger.remote.fetch import fetch
 
@@ -94,7 +121,8 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     who = resolve_in_hook(ctx, env, terminal=isatty(2), by_setting=hook != "pre-push")
     gate = Gate(ctx, lambda: who.actor if who.problem else _with_heartbeat(ctx, who.actor), names=who.names)
     if moves is None:
-        outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
+        index, heads = env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {})
+        outcome = gate.index(index, heads)
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
         if gate.clean is not None and process:
             leave_note(ctx, process, gate.actor, gate.clean)
@@ -102,6 +130,14 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         outcome = gate.push(words[0] if words else "", moves)
     else:
         outcome = gate.moves(moves)
+    if moves is None and not outcome.refused and exists(f"{ctx.repo.scratch}/{NOTED_MERGES}"):
+        from gitcoord.gates.refused_merge import find_leftovers
+
+        leftovers = find_leftovers(ctx, index, heads)
+        if leftovers is not None:
+            screen.note(f"error: {_WHAT[hook]} is refused", f"  {leftovers.message}")
+            screen.hint(*leftovers.hints)
+            return 1
     if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
         return _refuse_nameless(screen, hook, outcome, who.problem)
     return tell(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0

@@ -92,6 +92,11 @@ def read_tree(env: Env, commit: str, *, reset: bool = False) -> Answer:
     return run([*_WHOLE_INDEX, "read-tree", *how], env)
 
 
+def switch_tree(env: Env, old: str, new: str, tree: str) -> Answer:
+    """Index and files from one commit to another. git refuses, and changes nothing, where a file or the index has something else."""
+    return run([*_in(tree), "read-tree", "-m", "-u", old, new], without_location(env))
+
+
 def write_tree(env: Env, *, whole: bool = False) -> Answer:
     """`whole`: of a private index, which is never split."""
     return run([*(_WHOLE_INDEX if whole else GIT), "write-tree"], env)
@@ -124,6 +129,16 @@ def staged_raw(env: Env, base: str) -> Answer:
     """The differences between a commit or tree and the index. A file that was added with `add -N` is not staged."""
     raw = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "--ita-invisible-in-index")
     return run([*GIT, "diff-index", "--cached", *raw, base, "--"], env)
+
+
+def differing_files(env: Env, tree: str) -> Answer:
+    """The files that differ from the index, by name."""
+    return run([*_in(tree), "diff-files", "--name-only", "-z"], without_location(env))
+
+
+def changed_files(env: Env, commit: str, tree: str) -> Answer:
+    """The files that differ from a commit, in the index or in the work tree, by name."""
+    return run([*_in(tree), "diff-index", "--name-only", "-z", commit, "--"], without_location(env))
 
 
 # --- commits and their messages ------------------------------------------------------------------------------------

@@ -1,0 +1,253 @@
+"""A refused fast-forward leaves index and work tree as they were, where nobody's work can be touched; else its content is refused."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from gitcoord.git.host import TICK_NS
+from tests.cli.support import Done
+from tests.gates.support import SHARED, Project, refused
+from tests.races.support import wait_until
+from tests.support import git
+
+NEW = {"shared/a": "theirs\n", "shared/new": "theirs\n", "free/x": "theirs\n"}
+PUT_BACK = "index and work tree are as before"
+LEFT = "nothing was put back"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """On main, with a branch `side` ahead of it that changes shared files without a claim: two changed, one new, one gone."""
+    made = Project(tmp_path, SHARED)
+    made.branch("side")
+    made.commit({**NEW, "shared/b": None})
+    made.switch("main")
+    return made
+
+
+def picture(project: Project) -> tuple[str, str, dict[str, str]]:
+    files = {
+        str(path.relative_to(project.top)): path.read_text()
+        for path in sorted(project.top.rglob("*"))
+        if path.is_file() and ".git/" not in f"{path}/"
+    }
+    return project.git("status", "--porcelain"), project.git("ls-files", "-s"), files
+
+
+def halt(project: Project) -> None:
+    assert project.as_person("halt").code == 0
+
+
+MERGES = {
+    "merge": ("merge", "-q", "side"), "ff-only": ("-c", "x.y=z", "merge", "--ff-only", "side"),
+    "pull": ("pull", "-q", ".", "side"), "pull --rebase": ("pull", "-q", "--rebase", ".", "side"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", MERGES.values(), ids=list(MERGES))
+@pytest.mark.parametrize("who", ["alice", ""])
+def test_it_is_put_back(project: Project, words: tuple[str, ...], who: str) -> None:
+    before = picture(project)
+    done = project.try_git(*words, agent=who)
+    assert done.code != 0 and PUT_BACK in done.err, done
+    assert picture(project) == before
+
+
+def test_a_pull_from_the_remote_while_halted_is_put_back(project: Project) -> None:
+    project.unhooked("push", "-q", "origin", "side:main")
+    halt(project)
+    before = picture(project)
+    done = project.try_git("pull", "-q", "--ff-only", agent="alice")
+    assert refused(done, "halted") and PUT_BACK in done.err, done
+    assert picture(project) == before
+
+
+def test_one_that_could_not_be_judged_is_put_back(project: Project) -> None:
+    before = picture(project)
+    refuse_after(project, "git -c core.hooksPath=/dev/null update-ref -d refs/heads/gitcoord")
+    done = project.try_git("merge", "-q", "side", agent="alice")
+    assert done.code != 0 and "could not be judged" in done.err and PUT_BACK in done.err, done
+    assert picture(project) == before
+
+
+def test_uncommitted_work_elsewhere_stays(project: Project) -> None:
+    """Staged, unstaged and untracked, in files that the merge does not touch."""
+    project.commit({"free/y": "y\n", "free/z": "z\n"})
+    project.unhooked("rebase", "-q", "main", "side")
+    project.switch("main")
+    project.write({"free/y": "staged\n"})
+    project.git("add", "-A")
+    project.write({"free/z": "unstaged\n", "untracked": "mine\n"})
+    before = picture(project)
+    done = project.try_git("merge", "-q", "side", agent="alice")
+    assert done.code != 0 and PUT_BACK in done.err, done
+    assert picture(project) == before
+
+
+def test_in_a_linked_work_tree(project: Project) -> None:
+    project.switch("side")
+    tree = project.place / "tree"
+    project.unhooked("worktree", "add", "-q", str(tree), "main")
+    done = project.try_git("merge", "-q", "side", agent="alice", cwd=tree)
+    assert done.code != 0 and PUT_BACK in done.err, done
+    assert git(tree, "status", "--porcelain") == b"" and (tree / "shared/a").read_text() == "a\n"
+
+
+# --- not put back, because something may be somebody's own
+
+
+def refuse_after(project: Project, command: str) -> None:
+    """Something happens between the merge's checkout and the question whether the branch may move."""
+    hook = project.top / ".git/hooks/reference-transaction"
+    lines = hook.read_text().split("\n")
+    once = f'[ ! -f "{project.place}/once" ] && : >"{project.place}/once"'
+    between = f"input=$(cat); case $input in *refs/heads/main*) {once} && (unset GIT_DIR; {command}) ;; esac"
+    hook.write_text("\n".join([*lines[:2], between, lines[2] + " <<END", "$input", "END", ""]))
+
+
+BETWEEN = {
+    "a file was changed": "echo mine >>shared/a", "a file was staged": "echo mine >free/x; git add free/x",
+    "a file was removed": "rm shared/new", "a file came back": "echo mine >shared/b",
+    "the index is locked": ": >.git/index.lock",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", BETWEEN.values(), ids=list(BETWEEN))
+def test_all_or_nothing(project: Project, command: str) -> None:
+    refuse_after(project, command)
+    done = project.try_git("merge", "-q", "side", agent="alice")
+    (project.top / ".git/index.lock").unlink(missing_ok=True)
+    assert done.code != 0 and LEFT in done.err and "git read-tree -m -u" in done.err, done
+    for name, text in NEW.items():
+        if name not in command:
+            assert (project.top / name).read_text() == text, "nothing of it was put back"
+    if "mine" in command:
+        name = command.split(";")[0].rpartition(">")[2]
+        assert "mine" in (project.top / name).read_text()
+
+
+def test_content_that_was_there_before_is_nobodys_to_remove(project: Project) -> None:
+    project.write({"shared/new": NEW["shared/new"]})
+    project.git("add", "shared/new")
+    written = (project.top / "shared/new").stat().st_ctime_ns
+    wait_until("the kernel's clock of processes has moved on", lambda: time.time_ns() > written + 5 * TICK_NS)
+    done = project.try_git("merge", "-q", "side", agent="alice")
+    assert done.code != 0 and LEFT in done.err and "shared/new" in done.err, done
+    assert (project.top / "shared/new").read_text() == NEW["shared/new"]
+
+
+# --- what only looks like one
+
+
+def refused_commit(project: Project, *words: str) -> Done:
+    project.write({"shared/a": "mine\n", "free/x": "mine\n"})
+    before = (project.top / "shared/a").read_text()
+    done = project.try_git("commit", "-q", "-m", "x", *words, agent="alice")
+    assert done.code != 0 and PUT_BACK not in done.err and LEFT not in done.err, done
+    assert (project.top / "shared/a").read_text() == before
+    return done
+
+
+def test_a_commit_that_skips_pre_commit(project: Project) -> None:
+    """Its index is that of the new tip, as after a fast-forward; and its author may still commit it properly."""
+    project.write({"shared/a": "mine\n", "free/x": "mine\n"})
+    project.git("add", "-A")
+    assert refused(refused_commit(project, "--no-verify"), "unclaimed", "shared/a")
+    assert project.git("diff", "--cached", "--name-only").split() == ["free/x", "shared/a"]
+    project.claim("shared/a", agent="alice")
+    assert project.try_git("commit", "-q", "-m", "x", agent="alice").code == 0
+
+
+@pytest.mark.parametrize("words", [("-a",), ("-a", "--no-verify"), ("--no-verify", "shared/a")])
+def test_a_commit_that_stages_by_itself(project: Project, words: tuple[str, ...]) -> None:
+    refused_commit(project, *words)
+
+
+def test_a_conflict_that_a_person_resolved(project: Project) -> None:
+    """`git merge --continue` commits what was resolved: the tip is younger than the process."""
+    project.commit({"shared/a": "ours\n"})
+    assert project.try_git("-c", "core.hooksPath=/dev/null", "merge", "-q", "side").code != 0
+    project.write({"shared/a": "resolved\n"})
+    project.git("add", "-A")
+    done = project.try_git("-c", "core.editor=true", "merge", "--continue", agent="alice")
+    assert done.code != 0 and PUT_BACK not in done.err, done
+    assert (project.top / "shared/a").read_text() == "resolved\n"
+
+
+def test_a_true_merge(project: Project) -> None:
+    project.commit({"free/y": "ours\n"})
+    done = project.try_git("merge", "-q", "--no-edit", "side", agent="alice")
+    assert done.code != 0 and PUT_BACK not in done.err and LEFT not in done.err, done
+
+
+def test_the_end_of_a_rebase(project: Project) -> None:
+    project.commit({"shared/a": "ours\n"})
+    project.try_git("-c", "core.hooksPath=/dev/null", "rebase", "-q", "side")
+    halt(project)
+    done = project.try_git("rebase", "--abort", agent="alice")
+    assert PUT_BACK not in done.err and LEFT not in done.err, done
+    project.try_git("-c", "core.hooksPath=/dev/null", "rebase", "--abort")
+
+
+def test_a_reset(project: Project) -> None:
+    """It has destroyed what was uncommitted before any hook is asked; nothing is made up for it."""
+    done = project.try_git("reset", "-q", "--hard", "side", agent="alice")
+    assert refused(done, "unclaimed") and PUT_BACK not in done.err and LEFT not in done.err, done
+    assert (project.top / "shared/a").read_text() == NEW["shared/a"]
+
+
+# --- content that stayed
+
+
+@pytest.fixture
+def left(project: Project) -> Project:
+    """The merge was refused and something of alice's was in the way of putting it back."""
+    refuse_after(project, "echo mine >>shared/a")
+    assert LEFT in project.try_git("merge", "-q", "side", agent="alice").err
+    return project
+
+
+@pytest.mark.parametrize("words", [("-a",), (), ("free/x",)])
+def test_refused_content_is_not_committed_as_ones_own(left: Project, words: tuple[str, ...]) -> None:
+    done = left.try_git("commit", "-q", "-m", "x", *words, agent="alice")
+    assert done.code != 0, done
+    left.claim("shared", agent="alice")
+    done = left.try_git("commit", "-q", "-m", "x", *words, agent="alice")
+    assert done.code != 0 and "left by a merge of" in done.err and "free/x" in done.err, done
+
+
+def test_other_work_is_committed_meanwhile(left: Project) -> None:
+    left.git("reset", "-q")
+    left.write({"free/other": "mine\n"})
+    left.git("add", "free/other")
+    assert left.try_git("commit", "-q", "-m", "x", agent="alice").code == 0
+    left.git("add", "free/x")
+    done = left.try_git("commit", "-q", "-m", "x", agent="alice")
+    assert done.code != 0 and "left by a merge of" in done.err, "it is not forgotten by that"
+
+
+def test_once_put_back_the_same_change_is_ones_own(left: Project) -> None:
+    side = left.git("rev-parse", "--short=12", "side")
+    assert left.try_git("read-tree", "-m", "-u", side, "HEAD").code != 0, "alice's line would be lost"
+    left.write({"shared/a": NEW["shared/a"]})
+    left.git("update-index", "-q", "--refresh", ok=False)
+    left.git("read-tree", "-m", "-u", side, "HEAD")
+    assert left.git("status", "--porcelain") == ""
+    left.write({"free/other": "mine\n"})
+    left.git("add", "-A")
+    assert left.try_git("commit", "-q", "-m", "x", agent="alice").code == 0
+    left.write({"free/x": NEW["free/x"]})
+    assert left.try_git("commit", "-q", "-am", "x", agent="alice").code == 0
+
+
+def test_once_landed_nothing_is_refused_any_more(left: Project) -> None:
+    left.claim("shared", agent="alice")
+    left.write({"shared/a": NEW["shared/a"]})
+    done = left.try_git("merge", "-q", "side", agent="alice")
+    assert done.code == 0, done
+    left.write({"free/x": "mine\n"})
+    done = left.try_git("commit", "-q", "-am", "x", agent="alice")
+    assert done.code == 0, done
