@@ -123,18 +123,23 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     released: list[Row] = result["released"]  # type: ignore[assignment]
     _add_makers(call, released)
     call.screen.answer(result)
-    for row in released:
-        files: list[object] = row["files"]
-        makers: list[str] = row["made_by"]
-        carried = f"with {str(row['commit'])[:12]}, {len(files)} file(s)" if files else "no change"
-        if makers and actor.agent not in makers:
-            carried += f", no change of yours: made by {', '.join(makers)}"
-        name = call.screen.paint(printable(str(row["path"])), "bold")
-        call.screen.say(f"released {name} ({carried})")
+    say_released(call, released, actor.agent)
     if not released:
         call.screen.say("you hold nothing")
     _lost(call, result)
     return 0
+
+
+def say_released(call: Call, released: list[Row], agent: str) -> None:
+    """A line for each claim: the commit that carries its work, and how many files."""
+    for row in released:
+        files: list[object] = row["files"]
+        makers: list[str] = row.get("made_by", [])
+        carried = f"with {str(row['commit'])[:12]}, {len(files)} file(s)" if files else "no change"
+        if makers and agent not in makers:
+            carried += f", no change of yours: made by {', '.join(makers)}"
+        name = call.screen.paint(printable(str(row["path"])), "bold")
+        call.screen.say(f"released {name} ({carried})")
 
 
 def _add_makers(call: Call, rows: list[Row]) -> None:

@@ -29,10 +29,15 @@ def explain(call: Call, values: Values, words: list[str]) -> int:
 def check(call: Call, values: Values, words: list[str]) -> int:
     if _nothing(call, problems=[]):
         return 0
-    problems = app.check_policy(call.ctx, _whose(call, values))
-    call.screen.answer({"initialised": True, "problems": problems, **_overlay(call)}, ok=not problems)
+    commit = _whose(call, values)
+    problems, judged = app.check_policy(call.ctx, commit), app.judged(call.ctx, commit)
+    call.screen.answer({"initialised": True, "problems": problems, **judged, **_overlay(call)}, ok=not problems)
     lines = [f"{printable(problem['where'])}: {printable(problem['what'])}" for problem in problems]
-    call.screen.say(*(lines or ["the policy is fine"]))
+    where = f"the policy of commit {str(judged['commit'])[:12]}" if judged["commit"] else "the policy, which is empty,"
+    call.screen.say(*(lines or [f"{where} is fine"]))
+    edited: list[str] = judged["edited"]  # type: ignore[assignment]
+    if edited and not call.screen.json:
+        call.screen.note(f"note: judged as committed; different in this work tree: {printable(', '.join(edited))}")
     return 1 if problems else 0
 
 

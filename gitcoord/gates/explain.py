@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.names import CONFIG, RULES
 from gitcoord.effects.sequences import sequences
 from gitcoord.git.commands.objects import ls_tree
+from gitcoord.git.files import read_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
@@ -70,6 +71,19 @@ def explain(ctx: Context, paths: list[str], commit: str = "") -> list[dict[str, 
             )
         rows.append({"path": path, "commit": source.commit, "rules": rules, "lifted": lifted})
     return rows
+
+
+def judged(ctx: Context, commit: str = "") -> dict[str, object]:
+    """The commit whose policy counts, and the policy's files that are different in this work tree."""
+    source = _source(ctx, commit)
+    names = dict.fromkeys((CONFIG, ".gitattributes", *(name for name, _ in source.attribute_files)))
+    edited = [name for name in names if ctx.repo.worktree and not _is_as_committed(ctx, source.commit, name)]
+    return {"commit": source.commit, "edited": edited}
+
+
+def _is_as_committed(ctx: Context, commit: str, name: str) -> bool:
+    found = ctx.local.read([f"{commit}:{name}"])[0] if commit else None
+    return read_file(f"{ctx.repo.worktree}/{name}") == (found.data if found is not None else b"")
 
 
 def _source(ctx: Context, commit: str) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.names import printable
-from gitcoord.claims.cli import lost_line
+from gitcoord.claims.cli import lost_line, say_released
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -31,9 +31,17 @@ def briefing_lines(call: Call, result: Record, *, brief: bool) -> list[str]:
 
 
 def headlines(text: str) -> list[str]:
-    """The headings and numbered rules of a document."""
-    lines = [line.strip() for line in text.split("\n")]
-    return [line for line in lines if line.startswith("#") or line.partition(".")[0].isdecimal()]
+    """The headings and numbered rules of a document; of a rule that goes on in further lines whole sentences, in one line."""
+    found: list[str] = []
+    goes_on = False
+    for line in (line.strip() for line in text.split("\n")):
+        is_rule = line.partition(".")[0].isdecimal()
+        if is_rule or line.startswith("#"):
+            found.append(line)
+        elif goes_on and line:
+            found[-1] += f" {line}"
+        goes_on = bool(line) and (is_rule or goes_on) and not line.startswith("#") and line[-1] not in ".!?"
+    return found
 
 
 def _shortened(result: Record) -> Record:
@@ -52,7 +60,7 @@ def _rules(call: Call, result: Record, brief: bool) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
         return ["rules: none"]
-    short = [f"  {printable(line[:100])}" for line in headlines(rules["text"])]
+    short = [f"  {printable(line)}" for line in headlines(rules["text"])]
     head = call.screen.paint(f"rules: {rules['name']} ({rules['version'][:12]})", "bold")
     return [head, *(short if brief else _text(rules))]
 
@@ -90,7 +98,11 @@ def _held(call: Call, result: Record, brief: bool) -> list[str]:
 
 def _waiting(call: Call, result: Record, brief: bool) -> list[str]:
     rows = [f"  approval {row['approval']} of {printable(row['path'])}" for row in result["waiting"]]
-    return [f"you wait for: {len(rows) or 'nothing'}", *(rows if not brief else [])]
+    lines = [f"you wait for: {len(rows) or 'nothing'}", *(rows if not brief else [])]
+    asked = [f"  {row['approval']} of {printable(row['path'])}, asked by {row['agent']}" for row in result["to_answer"]]
+    if asked:
+        lines.append(call.screen.paint(f"waits for your answer: {len(asked)}: git coord approvals", "red"))
+    return [*lines, *(asked if not brief else [])]
 
 
 def _interrupted(call: Call, result: Record, brief: bool) -> list[str]:
@@ -153,7 +165,7 @@ def stop(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(
         f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session"
     )
-    for verb in ("released", "kept"):
-        call.screen.say(*(f"{verb} {printable(path)}" for path in result[verb]))
+    say_released(call, result.get("work", []), actor.agent)
+    call.screen.say(*(f"kept {printable(path)}" for path in result["kept"]))
     call.screen.say(*(f"{printable(path)} waits to be accepted" for path in result["handed_over"]))
     return 0

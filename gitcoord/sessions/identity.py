@@ -25,7 +25,7 @@ _BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env",
 _HINTS = (
     "say who you are: GITCOORD_AGENT=<name> git claim ...",
     "or launch the agent with: git coord run --as <name> -- <command>",
-    "or name this work tree's agent: git config --worktree gitcoord.agent <name>",
+    "or name this work tree's agent: git config extensions.worktreeConfig true && git config --worktree gitcoord.agent <name>",
 )
 
 
@@ -230,7 +230,7 @@ def forget_tool(ctx: Context, actor: Actor) -> None:
 
 
 def tool_process() -> int:
-    """The nearest ancestor process that is neither a shell nor git; 0 if unknown."""
+    """The nearest ancestor process that is neither a shell nor git; 0 if unknown, or if somebody types at a shell in between."""
     pid = getppid()
     for _ in range(16):
         name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
@@ -238,7 +238,10 @@ def tool_process() -> int:
             return 0
         if name.decode("utf-8", "replace") not in _BETWEEN:
             return pid
-        pid = int(rest.split()[1])
+        _, parent, _, session, terminal, *_ = rest.split()
+        if int(session) == pid and int(terminal) and b"-c" not in read_file(f"/proc/{pid}/cmdline").split(b"\0"):
+            return 0  # the shell of a terminal: above it is the terminal itself, which all its shells share
+        pid = int(parent)
     return 0
 
 

@@ -58,6 +58,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "copy": _copy(ctx, snapshot),
         "lost": lost,
         "waiting": _approvals(state, actor.agent),
+        "to_answer": _open_approvals(state) if actor.person else [],
         "interrupted": {
             "tasks": _tasks(state, actor.agent, [str(r["path"]) for r in lost if r["kind"] == "task"]),
             "dirty": _dirty(status),
@@ -157,13 +158,19 @@ def _others(state: State, world: World, agent: str) -> list[Record]:
 
 def _approvals(state: State, agent: str) -> list[Record]:
     """Approvals that this agent asked for and nobody has answered, among the last ones."""
+    return [
+        {key: row[key] for key in ("approval", "path", "at")} for row in _open_approvals(state) if row["agent"] == agent
+    ]
+
+
+def _open_approvals(state: State) -> list[Record]:
+    """Approvals that nobody has answered, among the last ones."""
     from gitcoord.gates.model import approval, approval_file
 
     ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
     state.prefetch(("file", approval_file(id)) for id in ids)
     records = [record for id in ids if (record := approval(state, id)) is not None]
-    mine = [r for r in records if (r.agent, r.state) == (agent, "open")]
-    return [{"approval": r.id, "path": r.path, "at": r.at} for r in mine]
+    return [{"approval": r.id, "path": r.path, "at": r.at, "agent": r.agent} for r in records if r.state == "open"]
 
 
 # --- work ----------------------------------------------------------------------------------------------------------

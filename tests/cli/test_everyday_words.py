@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import pty
 import re
+import shlex
+import subprocess
+import termios
 from pathlib import Path
 
 import pytest
 
-from tests.cli.support import World
-from tests.support import GitRepo
+from tests.cli.support import Terminal, World
+from tests.support import COORD, GitRepo
 
 
 @pytest.fixture
@@ -99,7 +106,76 @@ def test_the_log_names_the_rule_and_every_holder(world: World) -> None:
 
 
 def test_one_event_is_no_events(world: World) -> None:
-    assert world.coord("status").out.endswith("ledger: 1 event\n")
+    assert "ledger: 1 event\n" in world.coord("status").out
     assert world.coord("fsck").out == "clean: 1 event\n"
     world.take("src/a.py")
-    assert world.coord("status").out.endswith("ledger: 3 events\n")
+    assert "ledger: 3 events\n" in world.coord("status").out
+
+
+def test_policy_check_says_what_it_judged(world: World) -> None:
+    head = world.commit({".gitcoord/config": "[gitcoord]\n\tapprover = ada\n"})
+    assert world.coord("policy", "check") == (0, f"the policy of commit {head[:12]} is fine\n", "")
+    world.write(".gitcoord/config", "[gitcoord]\n\tnonsense = 1\n")
+    done = world.coord("policy", "check")
+    assert done.code == 0 and "judged as committed" in done.err and ".gitcoord/config" in done.err
+    assert world.coord("policy", "check", "--json").json["edited"] == [".gitcoord/config"]
+
+
+def test_a_brief_start_shows_whole_rules(world: World) -> None:
+    rule = "1. " + "Tests come first, " * 8 + "and they\n   fail once before they pass.\n"
+    world.commit({".gitcoord/rules.md": f"# Rules\n\n{rule}\nProse.\n\n2. Short.\n"})
+    shown = [line.strip() for line in world.coord("start", "--brief").out.splitlines()]
+    assert " ".join(rule.split()) in shown and "2. Short." in shown and "Prose." not in " ".join(shown)
+
+
+def test_the_hint_to_name_a_work_trees_agent_works(world: World, tmp_path: Path) -> None:
+    world.git("worktree", "add", "-q", str(tmp_path / "other"))
+    done = world.claim("src/a.py", agent="")
+    (hint,) = [line for line in done.err.splitlines() if "this work tree's agent" in line]
+    for command in hint.partition(": or name")[2].partition(": ")[2].replace("<name>", "dave").split(" && "):
+        world.git(*command.split()[1:])
+    assert world.claim("src/a.py", "--json", agent="").json["claims"][0]["agent"] == "dave"
+
+
+def test_a_person_that_starts_sees_what_waits_for_an_answer(world: World) -> None:
+    world.commit({".gitattributes": "src/** gitcoord-guard=checkpoint\n", ".gitcoord/config": ""})
+    assert world.coord("install-hooks").code == 0
+    world.write("src/a.py", "other\n")
+    env = world.environ("bob", {})
+    subprocess.run(["git", "commit", "-qam", "change"], cwd=world.top, env=env, capture_output=True, check=False)
+    assert len(world.coord("approvals", "--json").json["approvals"]) == 1
+    shown = world.person("start").out
+    assert "waits for your answer: 1: git coord approvals" in shown and "src/a.py, asked by bob" in shown
+    assert "waits for your answer" not in world.coord("start", agent="carol").out
+
+
+def test_stop_tells_as_much_as_release(world: World) -> None:
+    world.take("src/a.py")
+    world.take("@gpu")
+    commit = world.commit({"src/a.py": "new\n"})
+    out = world.coord("stop").out
+    assert f"released src/a.py (with {commit[:12]}, 1 file(s))\n" in out and "released @gpu (no change)\n" in out
+
+
+def test_an_event_fed_by_hand_does_not_turn_the_terminal_into_the_agent(world: World, tmp_path: Path) -> None:
+    (tmp_path / "event").write_text(
+        json.dumps({"hook_event_name": "SessionStart", "session_id": "s-1", "source": "startup", "transcript_path": "/t", "cwd": str(world.top)})
+    )  # fmt: skip
+    line = f"{shlex.join([*COORD, 'guard'])} <{tmp_path}/event; echo said-$?; exit\n"
+    master, slave = pty.openpty()
+
+    def take_terminal() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    shell = subprocess.Popen(
+        ["bash", "--norc", "-i"], cwd=world.top, env=world.environ("", {"PS1": "", "HISTFILE": ""}), stdin=slave, stdout=slave, stderr=slave,
+        start_new_session=True, preexec_fn=take_terminal,
+    )  # fmt: skip
+    os.close(slave)
+    os.write(master, line.encode())
+    terminal = Terminal(shell, master)
+    terminal.until(lambda shown: b"said-0" in shown)
+    shell.wait(30)
+    os.close(master)
+    notes = world.top / ".git/gitcoord/procs"
+    assert not notes.exists() or not list(notes.iterdir())

@@ -82,7 +82,7 @@ def decide(state: State, command: Release, world: World) -> Decision:
     return Decision(
         chain.events,
         [beat] if beat else [],
-        {"released": [_to_json(entry) for entry in chain.events[-1].body["released"]]},
+        {"released": released_rows(chain.events[-1])},
     )
 
 
@@ -96,7 +96,12 @@ def release_items(chain: Chain, world: World, items: Sequence[Item], *, dirty: b
         require_committed(world, claims)
     add_release(chain, world, claims, "")
     require_pushed(world, chain.events[-1])
-    return [_to_json(entry) for entry in chain.events[-1].body["released"]]
+    return released_rows(chain.events[-1])
+
+
+def released_rows(event: Event) -> list[dict[str, object]]:
+    """The rows of a release event, as `git claim release` answers them."""
+    return [_to_json(entry) for entry in event.body["released"]]
 
 
 def _to_json(entry: Record) -> dict[str, object]:

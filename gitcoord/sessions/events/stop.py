@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.events.release import add_release, dirty_paths, require_pushed, unpushed_paths
+from gitcoord.claims.events.release import add_release, dirty_paths, released_rows, require_pushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Claim, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks, subject
@@ -67,15 +67,17 @@ def decide(state: State, command: Stop, world: World) -> Decision:
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    work = []
     if clean:
         add_release(chain, world, clean, "")
+        work = released_rows(chain.events[-1])
     if is_open:
         for hooks in session_hooks():
             hooks.on_end(chain)
         end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {
-        "agent": agent, "stopped": is_open, "session": record.session,
+        "agent": agent, "stopped": is_open, "session": record.session, "work": work,
         "released": [shown(c.path, c.space) for c in clean],
         "kept": [shown(c.path, c.space) for c in dirty],
         "handed_over": [shown(c.path, c.space) for c in handed],
