@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from gitcoord.base.errors import UsageError
+from gitcoord.cli.setup_hooks import tell_left_in_manager
 from gitcoord.cli.setup_ledger import confirm
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
@@ -53,6 +54,8 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left, "tools": rows})
     tools.tell_problems(call, changes, snippets=False)
     _report_removal(call, result, left, anything=bool(lines), dry_run=dry_run)
+    if lines:
+        tell_left_in_manager(call)
     return 0
 
 

@@ -62,7 +62,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     result |= {"marked": [row.line for row in parts.marks], "missing_gates": [gate.event for gate in missing]}
     call.screen.answer({"changed": bool(todo) and not dry_run, **result}, ok=not missing)
     written = [*result["policy"], *(edit.name for edit in parts.edits)]
-    _end(call, tools.to_commit(written, parts.tools, place), todo=bool(todo), dry_run=dry_run)
+    _end(call, tools.to_commit(written, parts.tools, place), todo=bool(todo), dry_run=dry_run, whole=not missing)
     if not dry_run:
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
@@ -79,7 +79,7 @@ def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_ru
     there = ledger.here and not ledger.other
     gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
     plan = hooks.plan(call.ctx, kit(), gates)
-    marks = chosen_marks(call, values, new=not there or bool(files), dry_run=dry_run)
+    marks = chosen_marks(call, values, new=bool(files), dry_run=dry_run)
     edits = manager_edits(call, values, plan, dry_run=dry_run)
     return _Parts(ledger, files, marks, plan, gates[0].removeprefix("refs/heads/"), edits, changes)
 
@@ -141,11 +141,12 @@ def _already(parts: _Parts) -> list[str]:
     return [f"already there: {', '.join(found)}"] if found else []
 
 
-def _end(call: Call, files: list[str], *, todo: bool, dry_run: bool) -> None:
+def _end(call: Call, files: list[str], *, todo: bool, dry_run: bool, whole: bool) -> None:
     if dry_run:
         call.screen.say("nothing was changed")
         return
-    call.screen.say("gitcoord is set up" if todo else "nothing to do: gitcoord is set up")
+    state = "gitcoord is set up" if whole else "gitcoord is set up, without the gates that are named below"
+    call.screen.say(state if todo else f"nothing to do: {state}")
     if files:
         call.screen.hint(f"look at {', '.join(files)}, then commit them")
     if todo:

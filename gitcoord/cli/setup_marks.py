@@ -14,7 +14,7 @@ _NAMED = 4
 
 
 def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> list[Suggestion]:
-    """The paths that will be marked. A person is asked, once, where the project is `new`; a script says --suggest."""
+    """The paths that will be marked. A person is asked, once, where the policy is `new`; a script says --suggest."""
     rows = suggestions(call.ctx)
     if not rows or not (new or values.get("suggest")):
         return []

@@ -110,10 +110,11 @@ def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
     if not named:
         return
     remotes = list(looked_at) or list_remotes(ctx.repo.env).lines
-    where = f" nor at {', '.join(quote(name) for name in looked_at)}" if looked_at else ""
+    names = ", ".join(quote(name) for name in looked_at)
+    where = f"neither here nor at {names}" if names else "not here"
     raise refused(
         "no-ledger",
-        f"this project's ledger, which begins at {named[:12]}, is not here{where}: nothing was changed",
+        f"this project's ledger, which begins at {named[:12]}, is {where}: nothing was changed",
         f"share it from the clone that has it: git coord setup --remote {shell_word((remotes or ['origin'])[0])}",
         f"then, here: {setup_command(ctx)}",
         f"if nobody has it any more, a person takes 'root' out of {CONFIG}",

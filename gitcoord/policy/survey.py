@@ -17,7 +17,7 @@ ATTRIBUTES = ".gitattributes"
 
 
 class Protection(NamedTuple):
-    """The tracked files that need a claim before they change, and how many others there are."""
+    """The files that need a claim before they change, and how many others there are. Ignored ones do not count."""
 
     marked: list[str]
     others: int
@@ -26,7 +26,7 @@ class Protection(NamedTuple):
 def suggestions(ctx: Context) -> list[Suggestion]:
     """Lines of .gitattributes that would mark files which are not marked yet."""
     protection = protected(ctx)
-    paths = [path for path in _tracked(ctx) if path not in set(protection.marked)]
+    paths = [path for path in _files(ctx, "tracked") if path not in set(protection.marked)]
     by_name = from_tree(paths)
     named = {path for path in paths if any(row.kind != "history" for row in from_tree([path]))}
     return by_name + from_history(_changes(ctx), [path for path in paths if path not in named])
@@ -34,7 +34,7 @@ def suggestions(ctx: Context) -> list[Suggestion]:
 
 def protected(ctx: Context) -> Protection:
     """By the attributes in the work tree."""
-    paths = _tracked(ctx)
+    paths = _files(ctx, "visible")
     answer = check_attribute(ctx.repo.env, CLAIM, paths, ctx.repo.worktree)
     words = answer.require("git cannot read the attributes", StoreError).entries
     marked = [path for path, value in zip(words[0::3], words[2::3]) if value not in ("unspecified", "unset")]
@@ -61,8 +61,9 @@ def unmark(content: bytes) -> bytes:
     return before.removesuffix(b"\n")
 
 
-def _tracked(ctx: Context) -> list[str]:
-    return ls_files(ctx.repo.env, tree=ctx.repo.worktree).require("git cannot list the files", StoreError).entries
+def _files(ctx: Context, show: str) -> list[str]:
+    answer = ls_files(ctx.repo.env, tree=ctx.repo.worktree, show=show)
+    return list(dict.fromkeys(answer.require("git cannot list the files", StoreError).entries))
 
 
 def _changes(ctx: Context) -> list[Change]:

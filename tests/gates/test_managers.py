@@ -62,6 +62,7 @@ def test_setup_ends_with_what_is_not_in_place(place: Place) -> None:
     done = place.coordinate("setup")
     assert done.code == 1 and "not in place" in done.err.split("\n")[-5], done
     assert "pre-commit: .husky/pre-commit does not ask gitcoord" in done.err
+    assert "gitcoord is set up\n" not in done.out and "husky knows no reference-transaction" in done.err
     assert "git coord setup --edit-hooks" in done.err
     row = place.coordinate("setup", "--json")
     assert (row.code, row.json["ok"], row.json["missing_gates"]) == (1, False, GATES)
@@ -157,6 +158,17 @@ def test_husky_then_asks_gitcoord(place: Place) -> None:
     before = (place.top / ".husky/pre-commit").read_text()
     place.ok("setup", "--edit-hooks")
     assert (place.top / ".husky/pre-commit").read_text() == before, "repeating it changes nothing"
+
+
+def test_teardown_names_the_files_that_stay(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    install_husky(place)
+    place.ok("setup", "--edit-hooks")
+    done = place.ok("teardown", "--yes")
+    assert "left: .husky/pre-commit, .husky/pre-merge-commit" in done.out, done
+    place.write(".husky/pre-commit", (place.top / ".husky/pre-commit").read_text().replace("npm test\n", ""))
+    place.says(1)
+    assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=place.path).code == 0, "it asks nobody now"
 
 
 def test_husky_that_is_not_installed_is_said(place: Place) -> None:

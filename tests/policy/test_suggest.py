@@ -122,7 +122,7 @@ def test_setup_asks_a_person_and_shows_what_is_protected(place: Place) -> None:
     assert done.code == 0, done
     ends = [line for line in done.out.splitlines() if "protected: " in line]
     assert ends == [
-        "protected: 3 files may change only under a claim (package-lock.json, src/a.py, src/odd [1].py)",
+        "protected: 6 files may change only under a claim (.gitattributes, .gitcoord/config, .gitcoord/rules.md, package-lock.json, ...)",
         "not protected: 1 other file, unless claimed; what to mark: git coord policy suggest",
     ]
 

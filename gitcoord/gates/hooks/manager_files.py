@@ -55,6 +55,13 @@ def plan_edits(top: str, managed: Managed) -> tuple[list[FileEdit], list[str]]:
     return [FileEdit(name, before, "\n".join(lines).encode("utf-8", "surrogateescape"), added)], []
 
 
+def files_that_ask(top: str, managed: Managed) -> list[str]:
+    """The manager's own files that ask gitcoord."""
+    names = dict.fromkeys((managed.file_of(event), event) for event in managed.events)
+    found = [name for name, event in names if name and asks_gitcoord(look(f"{top}/{name}") or b"", event)]
+    return list(dict.fromkeys(found))
+
+
 def _script(top: str, event: str) -> FileEdit | str:
     """The edit of one script of husky; its name where it has to be edited by hand, '' where nothing is missing."""
     name, line = f".husky/{event}", line_for(event)

@@ -52,6 +52,7 @@ def status_with_branch(env: Env, pathspecs: Iterable[str]) -> Answer:
 _SHOWN = {
     "tracked": ("--full-name",),
     "all": ("--full-name", "--cached", "--others"),
+    "visible": ("--full-name", "--cached", "--others", "--exclude-standard"),
     "here": ("--cached", "--others", "--deleted"),
     "marked": ("-v",),
     "unmerged": ("-u",),
@@ -62,8 +63,8 @@ _SHOWN = {
 def ls_files(env: Env, *pathspecs: str, tree: str = "", show: str = "tracked") -> Answer:
     """Files, named from the top of the work tree.
 
-    `show`: 'all', untracked ones too; 'here', these and deleted ones, named from the current directory, as `update_index_from_files`
-    reads them; 'marked', each with a letter before it: lower case where it is assumed unchanged, S where it is skipped.
+    `show`: 'all', untracked ones too; 'visible', these without ignored ones; 'here', all and deleted ones, named from the current
+    directory, as `update_index_from_files` reads them; 'marked', each with a letter before it: lower case where it is assumed unchanged, S where it is skipped.
     """
     return run([*_in(tree), "ls-files", "-z", *_SHOWN[show], "--", *pathspecs], env)
 
