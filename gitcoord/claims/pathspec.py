@@ -47,8 +47,7 @@ def _expand(repo: Repo, word: str) -> list[Item]:
         path = check_path(_below_top(repo, word))  # a new file whose name has brackets in it
     else:
         path = check_path(_below_top(repo, word))
-    _refuse_beyond_symlink(repo, path)
-    return [Item("path", path)]
+    return [Item("path", _as_tracked(repo, path))]
 
 
 def _is_pattern(word: str) -> bool:
@@ -91,20 +90,38 @@ def _below_top(repo: Repo, word: str) -> str:
     raise UsageError(f"{quote(word[:80])} is outside the repository")
 
 
-def _refuse_beyond_symlink(repo: Repo, path: str) -> None:
-    """git tracks nothing below a symbolic link, so a claim there would protect nothing."""
-    parts = path.split("/")
-    if not repo.worktree:
-        return
+def _as_tracked(repo: Repo, path: str) -> str:
+    """The path as git tracks it: one below a linked directory is a path where the link leads. UsageError where git tracks nothing
+    there: outside of the work tree, or in a submodule."""
     here = repo.worktree
-    for part in parts[:-1]:
+    for part in path.split("/")[:-1] if here else ():
         here += "/" + part
         try:
-            found = lstat(here)
+            if is_symlink(lstat(here)) or _exists(f"{here}/.git"):
+                return _where_it_leads(repo, path, here[len(repo.worktree) + 1 :])
         except (OSError, ValueError):
-            return
-        if is_symlink(found):
-            raise UsageError(f"{quote(path[:80])} is beyond a symbolic link", hints=("claim what the link points at",))
+            break
+    return path
+
+
+def _where_it_leads(repo: Repo, path: str, above: str) -> str:
+    from gitcoord.git.locate import locate, resolve
+
+    try:
+        place = locate(resolve(f"{repo.worktree}/{path}", last=False))
+    except OSError:
+        raise UsageError(f"{quote(path[:80])} leads nowhere: a symbolic link above it leads to itself") from None
+    if place.top and not place.inner and same_file(place.top, repo.worktree):
+        return place.path
+    if place.top and same_file(place.top, f"{repo.worktree}/{above}"):
+        raise UsageError(
+            f"{quote(path[:80])} is in the submodule or repository {quote(above)}, which has claims of its own",
+            hints=(
+                f"claim it as a whole: git claim {shell_word(':/' + above)}",
+                f"claim the file in there, where gitcoord is set up: git -C {shell_word(above)} claim {shell_word(path[len(above) + 1 :])}",
+            ),
+        )
+    raise UsageError(f"{quote(path[:80])} leads out of the work tree through a symbolic link")
 
 
 def _glob(repo: Repo, word: str) -> list[Item]:

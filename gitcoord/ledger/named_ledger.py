@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised
-from gitcoord.base.names import CONFIG
+from gitcoord.base.names import CONFIG, shell_word
+from gitcoord.git.commands.refs import superproject
 from gitcoord.ledger.context import Context
 
 
@@ -18,7 +19,12 @@ def no_ledger(ctx: Context) -> GitcoordError:
         return CouldNotJudge(
             "this project has a ledger, which this clone has not joined", hints=(f"join it: {setup_command(ctx)}",)
         )
-    return NotInitialised("gitcoord is not set up in this repository", hints=(f"set it up: {setup_command(ctx)}",))
+    hints = [f"set it up: {setup_command(ctx)}"]
+    above = superproject(ctx.repo.env)
+    if above:
+        name = ctx.repo.worktree.removeprefix(above + "/")
+        hints.append(f"or claim this submodule as a whole: git -C {shell_word(above)} claim {shell_word(name)}")
+    return NotInitialised("gitcoord is not set up in this repository", hints=tuple(hints))
 
 
 def other_ledger(ctx: Context, trunk: str) -> CouldNotJudge | None:

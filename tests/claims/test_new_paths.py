@@ -145,3 +145,38 @@ def test_a_verb_of_another_command_is_pointed_to(world: World, words: str, comma
     done = getattr(world, name)(*rest)
     assert done.code == 2 and done.err.splitlines()[1] == f"hint: {command}", done
     assert getattr(world, name)(*rest, "--json").json["hints"][0] == command
+
+
+# --- where git tracks something else ----------------------------------------------------------------------------------
+
+
+def test_a_path_below_a_linked_directory_is_claimed_where_the_link_leads(world: World) -> None:
+    (world.top / "link").symlink_to("src")
+    (world.top / "deep").mkdir()
+    (world.top / "deep/again").symlink_to("../link")
+    assert world.claim("deep/again/a.py").out.startswith("claimed src/a.py, token ")
+    assert world.claim("link/new.py").out.startswith("claimed src/new.py (new), token ")
+    assert "held by alice" in world.claim("src/a.py", agent="bob").err
+    assert world.claim("check", "link/a.py").out == "src/a.py: yes, yours\n"
+    assert world.claim("release", "link/a.py").code == 0
+    assert world.claim("link").out.startswith("claimed link, token ")  # the link itself is a file of git's
+
+
+def test_a_link_that_leads_out_of_the_work_tree(world: World, tmp_path: Path) -> None:
+    (world.top / "out").symlink_to(tmp_path)
+    (world.top / "loop").symlink_to("loop")
+    done = world.claim("out/x")
+    assert done.code == 2 and "leads out of the work tree" in done.err
+    assert "leads nowhere" in world.claim("loop/x").err and world.claims() == []
+
+
+def test_a_path_in_a_submodule_is_refused_with_what_can_be_claimed(world: World, tmp_path: Path) -> None:
+    sub = World(tmp_path / "sub")
+    world.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub.top), "vendor/sub")
+    done = world.claim("vendor/sub/src/a.py")
+    assert done.code == 2 and "in the submodule or repository 'vendor/sub'" in done.err
+    assert "git -C vendor/sub claim src/a.py" in done.err and "git claim :/vendor/sub\n" in done.err
+    assert world.claim(":/vendor/sub").code == 0
+    inside = world.claim("src/a.py", cwd="vendor/sub")
+    assert inside.code == 2 and "is not set up in this repository" in inside.err
+    assert f"claim this submodule as a whole: git -C {world.top} claim vendor/sub\n" in inside.err

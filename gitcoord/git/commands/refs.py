@@ -95,6 +95,11 @@ def top_of(env: Env, tree: str) -> Answer:
     return run([*GIT, "-C", tree, "rev-parse", "--show-toplevel"], env)
 
 
+def superproject(env: Env) -> str:
+    """The work tree of the repository that this one is a submodule of; '' where it is none."""
+    return run([*GIT, "rev-parse", "--show-superproject-working-tree"], env).text
+
+
 def common_dir(env: Env, tree: str = "") -> Answer:
     """Absolute, links followed."""
     return run([*GIT, *_in(tree), "rev-parse", "--path-format=absolute", "--git-common-dir"], env)
