@@ -536,8 +536,8 @@ test_checkout() {
         set -- --timeout=7200 "$@"
     fi
     [ -n "$soak" ] || test_place
-    # One worker more than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
-    set -- -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) + 1))" --dist worksteal "$@"
+    # Two workers more than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
+    set -- -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) + 2))" --dist worksteal "$@"
     if [ -z "$newer_git" ]; then
         step "pytest" pytest "$@"
         mypy_says

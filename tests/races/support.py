@@ -65,11 +65,12 @@ def soak(quick: int, long: int) -> int:
 
 def wait_until(what: str, condition: Callable[[], bool], seconds: float = DEADLINE) -> None:
     """Look again and again until it is so; an error that says what did not happen."""
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.005
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds:.0f} s for this in vain: {what}")
-        threading.Event().wait(0.005)
+        threading.Event().wait(pause)
+        pause = min(0.03, pause * 1.5)  # a look may cost a process, and others need the processor
 
 
 def scratch_env(place: Path) -> dict[str, str]:

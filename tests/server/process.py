@@ -30,7 +30,7 @@ def wait_for(what: str, met: Callable[[], object], alive: Callable[[], bool] = l
             return
         assert living, f"{what}: the process has ended"
         assert time.monotonic() < end, f"{what}: not within {DEADLINE:.0f} seconds"
-        time.sleep(0.005)
+        time.sleep(0.01)
 
 
 class Port:
