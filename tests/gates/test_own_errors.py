@@ -48,7 +48,7 @@ CLOSED: dict[str, tuple[str | Callable[[Project], None], ...]] = {
 }  # fmt: skip
 # Rows with tests of their own below, or where their subject is.
 OTHERS = (
-    "nobody is named",
+    "nobody is named, and the answer depends on who acts",
     "gitcoord is not set up",
     "git-claim or its interpreter is missing",  # test_hook_scripts.py
     "the remote does not answer (deploy targets only)",  # test_stale_deploy.py

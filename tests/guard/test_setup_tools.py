@@ -451,6 +451,67 @@ def test_the_plugin_allows_nothing_else(tmp_path: Path, answer: str, reason: str
     assert reason in said[1]
 
 
+@node
+def test_without_gitcoord_the_plugin_does_nothing(tmp_path: Path) -> None:
+    """The plugin is committed, and colleagues may not have gitcoord."""
+    (tmp_path / "gitcoord.mjs").write_text(texts.plugin(None))
+    program = "import { Gitcoord } from './gitcoord.mjs'; console.log(JSON.stringify(await Gitcoord({})))"
+    (tmp_path / "drive.mjs").write_text(program)
+    env = {**os.environ, "PATH": str(tmp_path), "HOME": str(tmp_path)}
+    argv = [str(shutil.which("node")), "drive.mjs"]
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {} and "gitcoord is not installed" in done.stderr
+
+
+# --- the line in committed settings -----------------------------------------------------------------------------------
+
+
+def commands_of(known: Known) -> list[str]:
+    """Every command of ours in the settings of a tool."""
+    found: list[str] = []
+    for entry in known.hooks.values():
+        inner = entry.get("hooks", [entry])
+        found += [hook.get("command", hook.get("bash")) for hook in inner]
+    return found
+
+
+def run_line(line: str, place: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    """As a tool runs it, with these programs first on PATH and no other git-coord."""
+    programs = place / "programs"
+    programs.mkdir(exist_ok=True)
+    for name in ("sh", "git"):
+        if not (programs / name).exists():
+            (programs / name).symlink_to(str(shutil.which(name)))
+    env = {"HOME": str(place), "PATH": f"{path}:{programs}"}
+    argv = [str(shutil.which("sh")), "-c", line]
+    return subprocess.run(argv, cwd=place, env=env, input="{}", capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("known", HOOKED, ids=[known.name for known in HOOKED])
+def test_where_gitcoord_is_not_installed_committed_settings_stop_nobody(known: Known, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    allowed = '{"permission":"allow"}\n' if known.name == "cursor" else ""
+    said = []
+    for line in commands_of(known):
+        done = run_line(line, tmp_path, tmp_path / "none")
+        assert (done.returncode, done.stdout) == (0, allowed), done
+        said.append(done.stderr)
+    assert "gitcoord is not installed" in said[0] and not any(said[1:]), "it is said once"
+
+
+@pytest.mark.parametrize("known", HOOKED, ids=[known.name for known in HOOKED])
+@pytest.mark.parametrize("place", ["bin", ".local/bin"])
+def test_where_gitcoord_is_installed_and_fails_they_refuse(known: Known, place: str, tmp_path: Path) -> None:
+    """Also where the tool's PATH lacks the directory into which gitcoord is installed."""
+    program = tmp_path / place / "git-coord"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\n[ "$*" = guard ] || exit 9\necho broken >&2\nexit 2\n')
+    program.chmod(0o755)
+    for line in commands_of(known):
+        done = run_line(line, tmp_path, tmp_path / "bin")
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", "broken\n"), done
+
+
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
@@ -471,6 +532,7 @@ def test_setup_shows_does_repeats_and_teardown_undoes(repository: Repository) ->
     assert "would write .codex/hooks.json with the hooks of Codex CLI" in shown.out
     assert "would add a section to AGENTS.md" in shown.out and picture(repository.top) == before
     done = repository.ok("setup")
+    assert "without gitcoord they do nothing" in done.err and "git coord setup --user" in done.err
     assert "trust them" in done.err and COMMAND in (repository.top / ".claude/settings.json").read_text()
     assert (repository.top / ".gitcoord/config").read_text().count("autoclaim = true") == 1
     again = repository.ok("setup")

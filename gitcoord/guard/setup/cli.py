@@ -78,8 +78,13 @@ def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
             call.screen.note("  to add by hand:", *("  " + line for line in change.snippet.rstrip("\n").split("\n")))
 
 
-def tell(call: Call, tools: list[Known], changes: list[Change]) -> None:
-    """Steps that are left to a person: edits by hand, and trusting new hooks in the tool."""
+def tell(call: Call, tools: list[Known], changes: list[Change], *, user: bool) -> None:
+    """Steps that are left to a person: edits by hand, trusting new hooks in the tool, and what committing them means."""
     tell_problems(call, changes, snippets=True)
     hooked = {change.tool for change in changes if change.what == "hooks" and change.action in ("written", "changed")}
+    if hooked and not user:
+        call.screen.hint(
+            "committed, the hooks of the agent tools are for all who clone this; without gitcoord they do nothing",
+            "to have them in your own settings instead, for all your projects: git coord setup --user",
+        )
     call.screen.hint(*(known.note for known in tools if known.note and known.name in hooked))

@@ -10,6 +10,12 @@ from typing import Any, NamedTuple
 from gitcoord.guard.tools import LIMIT
 
 COMMAND = "git coord guard"
+SHELL = "sh -c 'PATH=$PATH:$HOME/.local/bin; "
+# Settings of a project are committed: where gitcoord is not installed the line allows everything, and says so once in a clone.
+_MISSING = 'f=$(git rev-parse --git-path gitcoord-missing) && [ ! -e "$f" ] && : >"$f" && echo "gitcoord is not installed: its hooks do nothing" >&2; '
+_LINE = f"{SHELL}command -v git-coord >/dev/null && exec {COMMAND}; {_MISSING}%s'"
+QUIET = _LINE % "exit 0"
+SAYS_ALLOW = _LINE % 'echo "{\\"permission\\":\\"allow\\"}"'  # for tools that take silence for a failure
 SKILL = "skills/gitcoord-protocol/SKILL.md"
 
 
@@ -50,21 +56,21 @@ _CLAUDE = _groups(
         "SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure",
         "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
     ),
-    {"type": "command", "command": COMMAND, "timeout": LIMIT},
+    {"type": "command", "command": QUIET, "timeout": LIMIT},
     PreToolUse={"onFailure": "block"},
 )  # fmt: skip
 _CODEX = _groups(
     ("SessionStart", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop", "SessionEnd"),
-    {"type": "command", "command": COMMAND, "timeout": LIMIT},
+    {"type": "command", "command": QUIET, "timeout": LIMIT},
     SessionEnd={"timeout": 3},  # it gives no more, and warns of more
 )
 _GEMINI = _groups(
     ("SessionStart", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
-    {"name": "gitcoord", "type": "command", "command": COMMAND, "timeout": LIMIT * 1000},
+    {"name": "gitcoord", "type": "command", "command": QUIET, "timeout": LIMIT * 1000},
 )
 _CURSOR = _flat(
     ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd"),
-    {"command": COMMAND, "timeout": LIMIT},
+    {"command": SAYS_ALLOW, "timeout": LIMIT},
     preToolUse={"failClosed": True},
 )
 _COPILOT = _flat(
@@ -72,14 +78,14 @@ _COPILOT = _flat(
         "sessionStart", "preToolUse", "postToolUse", "postToolUseFailure",
         "subagentStart", "subagentStop", "agentStop", "sessionEnd",
     ),
-    {"type": "command", "bash": COMMAND, "timeoutSec": LIMIT},
+    {"type": "command", "bash": QUIET, "timeoutSec": LIMIT},
 )  # fmt: skip
 _WINDSURF = _flat(
     (
         "pre_read_code", "pre_write_code", "pre_run_command", "pre_mcp_tool_use",
         "post_write_code", "post_run_command", "post_cascade_response",
     ),
-    {"command": COMMAND, "show_output": True},
+    {"command": QUIET, "show_output": True},
 )  # fmt: skip
 
 KNOWN = (

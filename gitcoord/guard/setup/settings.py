@@ -8,7 +8,7 @@ from typing import Any
 
 from gitcoord.guard.setup import jsontext
 from gitcoord.guard.setup.jsontext import Unsafe
-from gitcoord.guard.setup.known import COMMAND, Known
+from gitcoord.guard.setup.known import COMMAND, SHELL, Known
 
 
 def put(text: str | None, known: Known) -> str:
@@ -88,4 +88,8 @@ def _is_ours(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
     words = [entry.get(key) for key in ("command", "bash")]
-    return any(isinstance(word, str) and (word == COMMAND or word.startswith(COMMAND + " ")) for word in words)
+    texts = [word for word in words if isinstance(word, str)]
+    return any(
+        word == COMMAND or word.startswith(COMMAND + " ") or (word.startswith(SHELL) and COMMAND in word)
+        for word in texts
+    )

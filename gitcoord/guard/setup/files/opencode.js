@@ -1,14 +1,17 @@
 // Asks gitcoord before an action of OpenCode, and tells it of starts and ends. An action that is not allowed in so many
 // words is thrown out: a guard that fails, hangs or says something else allows nothing.
+// Where gitcoord is not installed it does nothing, and says so once: this file is committed, and colleagues may not have it.
 import { spawn } from "node:child_process"
+import { accessSync, constants } from "node:fs"
 
+const PATH = `${process.env.PATH ?? ""}:${process.env.HOME ?? ""}/.local/bin`
 const LIMIT = 10000 // milliseconds; the guard's own limit is below it
 
 function ask(event, cwd) {
   return new Promise((resolve) => {
     let out = ""
     let err = ""
-    const child = spawn("git", ["coord", "guard"], { cwd, stdio: ["pipe", "pipe", "pipe"] })
+    const child = spawn("git", ["coord", "guard"], { cwd, env: { ...process.env, PATH }, stdio: ["pipe", "pipe", "pipe"] })
     const timer = setTimeout(() => {
       child.kill("SIGKILL")
       err = "gitcoord took too long to judge this"
@@ -34,7 +37,22 @@ function ask(event, cwd) {
   })
 }
 
+function isInstalled() {
+  return PATH.split(":").some((directory) => {
+    try {
+      accessSync(`${directory}/git-coord`, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
 export const Gitcoord = async ({ client, directory }) => {
+  if (!isInstalled()) {
+    console.warn("gitcoord is not installed: its hooks do nothing")
+    return {}
+  }
   const parents = new Map() // session -> its parent's; '' for one that has none
   const contexts = new Map()
   const tokens = new Map()
