@@ -1,4 +1,4 @@
-"""What a command costs, counted and never timed: the calls inside gitcoord's own processes, and the processes they start."""
+"""Cost of a command, counted and never timed: calls inside gitcoord's own processes, and processes they start."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Counter:
         path.chmod(0o755)
 
     def taken(self) -> Cost:
-        """What all commands since the last time cost together."""
+        """Return the cost of all commands since the last call."""
         rows = [line.split() for line in self._log.read_text().splitlines()]
         self._log.unlink()
         assert rows, "nothing was counted"

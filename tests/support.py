@@ -1,4 +1,4 @@
-"""What many tests need: a host whose clock is set by hand, and contexts on the memory store or on a repository."""
+"""Helpers of many tests: a host whose clock is set by hand, and contexts on the memory store or on a repository."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def _memory(data: bytes = b"") -> int:
 def run_command(
     argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str], data: bytes = b"", timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
-    """What `subprocess.run` does. Our Python programs, such as `[*CLAIM, "list"]`, run in forks of a process that has gitcoord loaded."""
+    """Run a command as `subprocess.run` does; gitcoord's own programs, `[*CLAIM, "list"]`, run in forks of one process."""
     if list(argv[: len(PYTHON)]) != PYTHON:
         return subprocess.run(argv, cwd=cwd, env=env, input=data, capture_output=True, check=False, timeout=timeout)
     words = [os.fsencode(word) for word in argv[len(PYTHON) :]]

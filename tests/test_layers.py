@@ -1,4 +1,4 @@
-"""Which package may import which, read from the sources; and how many modules an everyday verb loads."""
+"""The packages that each package may import, read from the sources; and how many modules an everyday verb loads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def parsed() -> dict[str, ast.Module]:
 
 @cache
 def sources() -> dict[str, list[Import]]:
-    """What each of them imports."""
+    """The imports of each module."""
     return {file: list(_imports(tree)) for file, tree in parsed().items()}
 
 

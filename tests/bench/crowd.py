@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What happened in one stretch of time."""
+    """The grants and failures of one measured interval."""
 
     per_second: float
     grants: dict[int, int]

@@ -1,4 +1,4 @@
-"""What the hooks cost: one commit, one push, a large push, and a repository in which gitcoord is not set up."""
+"""Cost of the hooks: one commit, one push, a large push, and a repository in which gitcoord is not set up."""
 
 from __future__ import annotations
 

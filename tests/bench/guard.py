@@ -1,4 +1,4 @@
-"""What the guard costs an agent before every deed: a write, a read, a shell command, and where gitcoord is not set up."""
+"""Cost of the guard per tool call: a write, a read, a shell command, and where gitcoord is not set up."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def check(place: Place, rounds: int) -> list[Result]:
 
 
 def views(place: Place, rounds: int) -> list[Result]:
-    """What an agent looks at: the state of everything, and the last events."""
+    """Time `status` and `log`."""
     where = place.repository("viewed", _files(_LISTED))
     place.run(where, "git", "claim", *_files(_LISTED)[:_LISTED])
     os.chdir(where)

@@ -61,10 +61,10 @@ class PackStore:
         return oid
 
     def flush(self) -> None:
-        """Nothing is pending."""
+        """Do nothing: no object is pending."""
 
     def discard(self, oid: Oid) -> None:
-        """What is in the pack stays there."""
+        """Do nothing: objects in the pack stay there."""
 
     def swap(self, operations: Sequence[Operation]) -> None:
         for operation in operations:
@@ -80,7 +80,7 @@ class PackStore:
                 assert isinstance(operation, Verify)
 
     def refresh(self) -> None:
-        """Nothing is remembered about refs."""
+        """Do nothing: no ref is cached."""
 
     def replay_redo_log(self) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Where the benchmarks run: a home of their own, the installed commands, fresh repositories."""
+"""The place in which the benchmarks run: a home of their own, the installed commands, fresh repositories."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def empty_repository(place: Place, where: Path, files: Sequence[str]) -> None:
 
 
 def interpreter(command: Path) -> str:
-    """What the first line of the command starts; where that is a shell, what the shell then becomes."""
+    """Return the program on the command's first line, or the one that its shell script executes."""
     lines = command.read_text().splitlines()
     words = shlex.split(lines[0].removeprefix("#!"))
     if words[0].endswith("/sh"):

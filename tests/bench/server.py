@@ -1,4 +1,4 @@
-"""What the server's gate costs: pre-receive on one commit, on one event of the ledger, on a large push."""
+"""Cost of the server's gate: pre-receive on one commit, on one event of the ledger, on a large push."""
 
 from __future__ import annotations
 

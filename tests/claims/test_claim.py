@@ -365,7 +365,7 @@ def test_work_is_judged_from_where_the_claim_began(world: World) -> None:
 
 
 def test_a_downgrade_does_not_lose_the_work(world: World) -> None:
-    """What was committed under the write claim is on record, whatever mode it is released from."""
+    """The release records the work that was committed under the write claim, in whatever mode the claim ends."""
     world.take("src")
     world.commit({"src/a.py": "new\n"})
     world.claim("src", "--mode", "read")

@@ -182,7 +182,7 @@ def test_upgrade_and_downgrade(world: World) -> None:
 
 
 def test_two_intents_that_both_want_to_write(world: World) -> None:
-    """Nothing is taken from either: the older is told whom it waits for, the younger to release."""
+    """Both keep their claims: the older agent reads whom it waits for, the younger that it should release."""
     take(world, ALICE, "a", mode="intent")
     take(world, BOB, "a", mode="intent")
     older = world.refused("claim", Take(ALICE, paths("a")))

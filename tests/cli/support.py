@@ -22,7 +22,7 @@ _COLOURS = ("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m", "\x1b[1m", "\x1b[2m"
 
 
 class Done(NamedTuple):
-    """How a command ended, and what it wrote."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -38,7 +38,7 @@ class Done(NamedTuple):
 
 
 def assert_harmless(text: str, *, terminal: bool = False) -> None:
-    """Nothing but printable text and line ends; on a terminal also the colours that gitcoord itself uses."""
+    """Assert that the text has printable characters and line ends only; on a terminal also gitcoord's own colours."""
     if terminal:
         text = text.replace("\r\n", "\n")
         for code in _COLOURS:
@@ -60,7 +60,7 @@ class World:
     """A work tree with two committed files, and whoever acts in it."""
 
     def __init__(self, top: Path, *, made: bool = False) -> None:
-        """Where there is no repository yet, or nothing in it, unless it is `made` already."""
+        """Make a repository with one commit at `top`, unless it is `made` already."""
         self.top = top
         self.coloured = False  # set where `color.ui = always`
         if not made:

@@ -39,7 +39,7 @@ needs_git_completion = pytest.mark.skipif(GIT_COMPLETION is None, reason="git's 
 
 
 def offered(command: str, line: str) -> list[str]:
-    """What the table offers; what would be looked up stands in brackets."""
+    """The completions that the table offers; kinds of values that would be looked up stand in brackets."""
     return list(offers(command, line.split(" "), lambda what: {f"[{what}]": ""} if what else {}))
 
 

@@ -81,7 +81,7 @@ def wrong_table(value: object, table: Table, where: str = "") -> Iterator[str]:
 
 
 def holds(done: Done, shape: str) -> Any:
-    """What a command printed is one line of ASCII with exactly this shape."""
+    """Assert that the command printed one line of ASCII with exactly this shape, and return it."""
     assert done.out.isascii() and done.out.endswith("\n") and done.out.count("\n") == 1, done
     assert list(wrong(done.json, shape)) == []
     assert done.json["ok"] is (done.code == 0)

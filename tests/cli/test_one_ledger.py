@@ -96,7 +96,7 @@ def test_no_way_makes_a_second_one(project: Project, words: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("words", [("setup", "--no-tools"), ("init",), ("init", "--remote", "origin")])
 def test_a_clone_joins_the_remotes(project: Project, words: tuple[str, ...]) -> None:
-    """Whether or not the policy says which remote it is."""
+    """It joins with a policy that names the remote and with one that does not."""
     assert project.one.coord("setup", "--no-tools").code == 0
     project.share_policy(project.one)
     assert project.one.coord("init", "--remote", "origin").code == 0
@@ -106,7 +106,7 @@ def test_a_clone_joins_the_remotes(project: Project, words: tuple[str, ...]) -> 
 
 
 def test_setup_joins_what_it_finds_without_any_policy(project: Project) -> None:
-    """Nobody has committed a policy yet, and this clone has not fetched the ledger."""
+    """The policy is not committed yet, and this clone has not fetched the ledger."""
     two = project.clone("two")
     assert project.one.coord("init", "--remote", "origin").code == 0
     done = two.coord("setup", "--no-tools")

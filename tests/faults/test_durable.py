@@ -1,4 +1,4 @@
-"""What a power cut may find: no ref leads to an object before the redo log has it on the disk, and no answer comes before both."""
+"""Power cuts: no ref leads to an object before the redo log is on the disk, and no answer comes before both."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_a_release_waits_for_a_pack_refs_that_goes_on(busy: World) -> None:
 
 
 def test_a_lock_that_was_there_before_the_note_is_another_ones(busy: World) -> None:
-    """Whoever made it, the dead process did not: it was noted later."""
+    """The note is younger than the lock, so the dead process did not make it."""
     lock = busy.git_dir / "packed-refs.lock"
     lock.touch()
     known = dead_note(busy)

@@ -278,7 +278,7 @@ def test_update_ref_is_killed(stage: Stage) -> None:
 
 
 def test_both_are_killed(stage: Stage) -> None:
-    """Nobody is left who knows: the next writer finds the locks, their note and the torn refs."""
+    """No process is left that knows: the next writer finds the locks, their note and the torn refs."""
     for turn, point in enumerate(_sample(stage.profile("update-ref"), every=False)):
         stage.mirror.restore()
         done = stage.play(_killing(stage.finds_out), victim="update-ref", point=point)

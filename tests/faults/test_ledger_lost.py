@@ -123,7 +123,7 @@ LOSSES: dict[Callable[[World], None], str] = {
 
 
 def tidy(world: World) -> None:
-    """What git and people do in between: whatever hangs on a thread is gone afterwards."""
+    """Expire reflogs, pack refs and prune: objects that no ref needs are gone afterwards."""
     world.git("reflog", "expire", "--expire=now", "--all")
     world.git("pack-refs", "--all")
     world.git("gc", "-q", "--prune=now")

@@ -294,7 +294,7 @@ def test_a_note_that_was_forgotten_vouches_for_nothing(holder: Holder) -> None:
 
 @_only("claim")
 def test_half_a_note_vouches_for_nothing(holder: Holder) -> None:
-    """What takes several pages may be torn by a kill."""
+    """A kill may cut a note that takes several pages."""
     many = [f"refs/heads/{'x' * 90}{number}" for number in range(100)]
     path = Path(path_of(notes(holder.world), holder.pid, [*many, *holder.refs]))
     holder.end()
@@ -322,7 +322,7 @@ def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None
 
 @_only("claim")
 def test_a_note_under_anothers_name_is_not_believed(holder: Holder) -> None:
-    """Whoever writes late may write into a file that is another's by then."""
+    """A late writer may write into a file that belongs to another process by then."""
     path = path_of(notes(holder.world), holder.pid, holder.refs)
     holder.end()
     os.rename(path, path.replace(f"/{holder.pid}.", f"/{_dead()}."))

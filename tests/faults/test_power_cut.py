@@ -166,7 +166,7 @@ def test_repair_does_not_go_back_where_fsync_was_turned_off(world: World) -> Non
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="several users")
 def test_objects_of_several_users_in_one_log(tmp_path: Path) -> None:
-    """Nobody may set the times of another's file; after a reboot each must be able to write all the same."""
+    """A user cannot set the times of another user's file; after a reboot each must still be able to write."""
     place = tmp_path / "repo"
     (place / "objects").mkdir(parents=True)
     place.chmod(0o777)

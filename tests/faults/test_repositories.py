@@ -215,7 +215,7 @@ def test_work_trees_share_claims(tmp_path: Path) -> None:
 
 
 def test_shared_repository_stays_open_to_the_group(tmp_path: Path) -> None:
-    """What gitcoord writes can be written by the group too."""
+    """The group can write every file that gitcoord writes."""
     world = shared(tmp_path)
     old = os.umask(0o077)
     try:
@@ -264,7 +264,7 @@ def test_a_repository_of_another_owner_is_refused(own: World, words: list[str]) 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to another user")
 @pytest.mark.parametrize("known", [False, True], ids=["new", "set up"])
 def test_nothing_is_written_before_gits_own_check(tmp_path: Path, known: bool) -> None:
-    """What a stranger leaves behind would be in the owner's way: `.git/gitcoord` that is not the owner's."""
+    """A `.git/gitcoord` that belongs to another user would stop the owner."""
     top = tmp_path / "repo"
     assert _git("init", "-q", "--template=", str(top)).returncode == 0
     world = World(top)

@@ -542,7 +542,7 @@ def test_hostile_tree(world: World, name: str) -> None:
     ],
 )
 def test_hostile_tree_grants_nothing(world: World, name: str) -> None:
-    """Where alice's record cannot be read as hers, the path is not free: it cannot be judged."""
+    """A path whose record cannot be read is not free: the answer is "could not judge"."""
     path, mode, oid = TREES[name](world)
     tree = _tree_with(world, path, mode, oid)
     world.append(

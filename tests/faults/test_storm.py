@@ -37,7 +37,7 @@ SERVING = ("receive-pack", "upload-pack", "git-receive-pac", "git-upload-pack")
 
 
 class Place:
-    """Where a part of the storm goes on: a project, and the directories in which its commands are run."""
+    """One place of the storm: a project, and the directories in which its commands are run."""
 
     def __init__(self, project: Project, trees: list[Path]) -> None:
         self.project = project

@@ -59,7 +59,7 @@ class Place(World):
         return script(path, text, mode)
 
     def hook(self, event: str) -> Path:
-        """Where our hook is installed."""
+        """The path of our installed hook."""
         return self.hooks / (event if self.way == CHAIN else f"gitcoord-{event}")
 
     @property
@@ -87,7 +87,7 @@ class Place(World):
         return done
 
     def calls(self) -> list[str]:
-        """What the stand-in noted since it was last asked, line by line."""
+        """The calls of the stand-in since the last time, line by line."""
         notes = self.stand_in.parent / "calls"
         lines = notes.read_text().splitlines() if notes.exists() else []
         notes.unlink(missing_ok=True)

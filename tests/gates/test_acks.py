@@ -1,4 +1,4 @@
-"""Who has read which version of the rules."""
+"""Acknowledgements of the rules: which agent has read which version."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ALL = "+refs/heads/*:refs/remotes/origin/*"
 
 
 def lines(service: str) -> str:
-    """What the job runs once gitcoord is there."""
+    """The git commands of the job."""
     block = PAGE.read_text().partition(f"\n{service}")[2].partition("```yaml\n")[2].partition("```")[0]
     found = [line.strip().removeprefix("- ") for line in block.splitlines()]
     return "\n".join(line for line in found if line.startswith("git ") and " clone " not in line)

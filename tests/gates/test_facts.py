@@ -1,4 +1,4 @@
-"""What git tells the judge about commits, question by question. Each is asked often, since then all paths are read at once."""
+"""git's answers to the judge's questions about commits. Each is asked often, since then all paths are read at once."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_history_that_git_cannot_read(repository: Facts, tmp_path: Path) -> None
 
 
 def test_a_tree_that_git_cannot_read_whole(tmp_path: Path) -> None:
-    """What was asked one by one lay elsewhere."""
+    """A single question reads only its own path; the question for all paths needs the missing object."""
     broken = Facts(tmp_path / "broken")
     broken.commit("m0", {"a": "0\n", "d/c": "c\n"})
     git(broken.top, "unpack-objects", "-q", data=git(broken.top, "pack-objects", "--all", "--stdout", "-q"))

@@ -169,7 +169,7 @@ def _day(team: Team) -> None:
 
 
 def _everyday(team: Team) -> None:
-    """What people do besides."""
+    """Merge main, rebase the own branch, or revert the last landing."""
     way = team.random.choice(("merge main", "rebase mine", "revert"))
     team.story.append(way)
     if way == "revert":
@@ -256,7 +256,7 @@ def _hide_in_the_landing(team: Team, path: str) -> None:
 
 
 def _hide_by_ours(team: Team, path: str) -> None:
-    """What just landed is dropped by a merge that takes our side."""
+    """Drop the work that just landed by a merge that takes our side."""
     team.push("landing")
     team.git("checkout", "-q", "-B", "stale", "origin/main~1")
     (team.top / "stale").write_text("x\n")

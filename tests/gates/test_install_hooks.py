@@ -588,7 +588,7 @@ def test_two_sections_are_made_one_first(place: Place) -> None:
 
 @pytest.fixture
 def newer(git_repo: GitRepo, tmp_path: Path) -> Place:
-    """Where a git says it is newer. An older one does not run such hooks: then the test does as a newer one would."""
+    """A repository with a git that says it is newer. An older git does not run such hooks: then the test runs them."""
     place = Place(Path(git_repo.workspace), tmp_path, CONFIG)
     place.init()
     pretend(place.bin, CONFIG)

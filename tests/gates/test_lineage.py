@@ -141,7 +141,7 @@ def test_a_binary_that_cannot_be_merged_is_missing(project: Project) -> None:
 
 
 def test_work_of_another_beginning_is_missing_too(project: Project) -> None:
-    """Nothing can be merged with it: that is an answer."""
+    """Unrelated histories cannot be merged, so the released work is missing."""
     project.unhooked("checkout", "-q", "--orphan", "other")
     project.claim("shared/a", agent="bob")
     commit = project.commit({"shared/a": "bob's\n"}, agent="bob")
@@ -208,7 +208,7 @@ def test_a_base_that_nobody_has_is_no_obstacle(project: Project) -> None:
 
 
 def test_without_its_base_released_work_is_what_the_trunk_lacks(project: Project) -> None:
-    """What others landed before is no part of it: nobody may go back to that, before it lands or afterwards."""
+    """Content that others landed before is no part of the released work: going back to it needs a claim, always."""
     released_from_a_lost_base(project)
     project.switch("main")
     assert refused(project.try_commit({"shared/a": "a\n"}, "boss"), "unclaimed", "shared/a")

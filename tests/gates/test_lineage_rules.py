@@ -27,7 +27,7 @@ def ledger(past: Past) -> Ledger:
 
 
 def rules(ledger: Ledger, *steps: CommitChange, many: bool = False) -> list[tuple[str, str]]:
-    """What stands against changes of `a`, which is shared."""
+    """The verdicts on changes of `a`, which is shared."""
     if many:  # so many paths and releases that all are read at once
         for number in range(20):
             ledger.past.commit(f"o{number}", {f"o{number}": "x"}, "m0")
@@ -285,7 +285,7 @@ def test_it_brings_what_it_was_built_upon(past: Past, ledger: Ledger) -> None:
 
 
 def test_work_begun_before_its_claim_is_part_of_it(past: Past, ledger: Ledger) -> None:
-    """What its first commit leaves is no released content, but the commit is below the released one."""
+    """The first commit's content was not released, but the commit is an ancestor of the released one."""
     first = past.commit("b1", {"a": "xxxx"}, "m0")
     last = past.commit("b2", {"a": "bbbb"}, "b1")
     ledger.release("a", "b2", "b1", 5)

@@ -10,7 +10,7 @@ from tests.gates.support import Project, refused
 
 
 def landing(place: Path, files: int, releases: int) -> Project:
-    """What `releases` workers released, `files` in all, brought together on main and staged; every fifth is a deletion."""
+    """The released work of `releases` workers, `files` in all, merged and staged on main; every fifth is a deletion."""
     project = Project(place)
     names = [f"shared/f{n}" for n in range(files)]
     project.commit(dict.fromkeys(names, "old\n"))
@@ -50,7 +50,7 @@ def test_the_one_that_is_something_else_is_found(tmp_path: Path, releases: int) 
 
 @pytest.mark.parametrize("releases", [1, 6])
 def test_what_is_stale_is_found(tmp_path: Path, releases: int) -> None:
-    """Nothing of it was brought in: alice's own versions of all, from before the releases."""
+    """alice commits her own versions, from before the releases, and none of the released ones."""
     project = landing(tmp_path, 30, releases)
     project.unhooked("reset", "-q", "--hard")
     project.claim("shared", agent="alice")

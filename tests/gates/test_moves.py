@@ -448,7 +448,7 @@ def test_a_copy_of_the_ledger_may_be_pushed(clone: Clone) -> None:
 
 
 def test_a_clone_that_follows_may_fetch(clone: Clone) -> None:
-    """Where a remote decides, the refs here are copies."""
+    """With a remote authority, the refs here are copies."""
     gate = clone.gate()
     clone.ctx.remote = "origin"
     old = git(clone.top, "rev-parse", LEDGER).decode().strip()
@@ -630,7 +630,7 @@ def test_what_a_push_deploys(deploying: Clone, remote: str, ref: str, stale: boo
 
 
 def test_a_target_without_a_remote_is_deployed_to_any_address(deploying: Clone) -> None:
-    """What landed there is not fetched from a bare address: then nobody can tell, which is no yes."""
+    """Landed work cannot be fetched from a bare address, so the push cannot be judged."""
     with pytest.raises(CouldNotJudge, match="cannot be fetched from"):
         deploying.push("m2", "m2", "refs/heads/any", str(deploying.origin))
 

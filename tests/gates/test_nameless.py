@@ -1,4 +1,4 @@
-"""Who acts is asked only where it matters: an editor, a GUI or cron has no terminal and no agent's name."""
+"""Commands without an identity: an editor, a GUI or cron has no terminal and no name; free paths need none."""
 
 from __future__ import annotations
 

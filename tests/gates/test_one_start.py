@@ -54,7 +54,7 @@ class Place(World):
         return Done(done.returncode, done.stdout, done.stderr)
 
     def between(self, *lines: str) -> None:
-        """What others do while the commit is under way; git's own variables are not theirs."""
+        """Set commands that others run while the commit is under way, without git's own variables."""
         self.between_file.write_text("\n".join(["unset GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE", *lines, ""]))
 
     def starts(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What each gate does about trouble of its own: the table of docs/hooks.md, row by row, at every gate."""
+"""Errors of the gates themselves: the table of docs/hooks.md, row by row, at every gate."""
 
 from __future__ import annotations
 

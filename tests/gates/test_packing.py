@@ -52,7 +52,7 @@ def meanwhile(project: Project, row: str, script: str) -> None:
 
 
 def said(project: Project) -> Done:
-    """How the script ended."""
+    """Exit code and output of the script."""
     return Done(int((project.place / "code").read_text()), "", (project.place / "said").read_text())
 
 

@@ -165,7 +165,7 @@ def test_a_merge_takes_the_approved_side(project: Project) -> None:
 
 
 def test_going_back_to_something_older_is_approved_for_good(project: Project) -> None:
-    """What lay there before it was asked for does not use it up."""
+    """Content that was there before the request does not use the approval up."""
     project.commit({"money/x": "10\n"})
     project.commit({"money/x": "20\n"})
     project.unhooked("push", "-q", "origin", "HEAD:main")

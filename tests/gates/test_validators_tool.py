@@ -46,7 +46,7 @@ def under(project: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 def notes(ctx: Context) -> list[Path]:
-    """What is remembered, the latest first."""
+    """The remembered runs, the latest first."""
     return sorted(
         Path(ctx.repo.scratch, "validators").glob("*"), key=lambda file: file.stat().st_mtime_ns, reverse=True
     )

@@ -44,7 +44,7 @@ class MemoryStore:
             return [oid if (oid := self._refs.get(name)) in self._objects else None for name in names]
 
     def refresh(self) -> None:
-        """Nothing is remembered."""
+        """Do nothing: nothing is cached."""
 
     def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         with self._lock:
@@ -132,7 +132,7 @@ class MemoryStore:
         """There is nothing to tidy up."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is open."""
 
 
 def _refuse_clash(ref: RefName, refs: dict[RefName, Oid]) -> None:

@@ -90,7 +90,7 @@ def test_much_at_once_is_not_written_twice(tmp_path: Path, flushed: list[str]) -
 
 
 def test_a_log_that_was_updated_away_meanwhile_vouches_for_nothing(tmp_path: Path, flushed: list[str]) -> None:
-    """Whoever flushes what it holds may have been through already."""
+    """A process that flushes a log's objects may have finished before the log was renamed."""
     objects = _objects(tmp_path)
     objects.write("blob", b"x")
     assert objects.log()

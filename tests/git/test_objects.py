@@ -68,7 +68,7 @@ def test_directories_of_objects_have_the_rights_that_they_need(repository: Repos
 
 
 def test_a_directory_that_is_there_keeps_its_rights(repository: Repository) -> None:
-    """Whoever prepared it for others, say; also an empty one."""
+    """Someone may have prepared it for a group; this holds for empty directories too."""
     for number in range(256):
         (repository.objects / f"{number:02x}").mkdir()
         (repository.objects / f"{number:02x}").chmod(0o2777)

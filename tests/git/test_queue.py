@@ -33,7 +33,7 @@ def test_waiting_leaves_a_deadline_in_place(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_moves_is_waited_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever leaves it on a busy machine makes others lose: only one who stands still is not waited for."""
+    """Leaving the queue on a busy machine makes others lose: a waiter leaves only when one process keeps the lock."""
     file = tmp_path / "queue.lock"
     fd = os.open(file, os.O_RDWR | os.O_CREAT)
     fcntl.flock(fd, fcntl.LOCK_EX)

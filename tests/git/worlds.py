@@ -40,7 +40,7 @@ class World:
         return oid
 
     def settle(self) -> None:
-        """Where the world is one of packed refs, pack them."""
+        """Pack the refs, in a world of packed refs."""
         if self._packed and self.top is not None:
             git(self.top, "pack-refs", "--all")
 

@@ -49,7 +49,7 @@ class Agent:
         self.ask(self.who.write(name, after=True), about=False)
 
     def commit(self, name: str) -> None:
-        """What is committed is given back at the end of the turn. git itself lets one at a time into the index."""
+        """Commit the file and end the turn, which releases it. git itself lets one process at a time into the index."""
         argv = ["git", *UNHOOKED, "commit", "-q", "-m", "work", "--", name]
         while subprocess.run(argv, cwd=self.top, capture_output=True, check=False).returncode:
             status = ["git", "status", "--porcelain", "--", name]

@@ -135,7 +135,7 @@ class Speaker(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a guard process left behind."""
+    """Output and exit code of a guard process."""
 
     out: bytes
     err: bytes
@@ -147,7 +147,7 @@ class Said(NamedTuple):
 
 
 def understood(tool: str, said: Said) -> str:
-    """What the tool does before an action, by its own rules: allow, deny or ask. Its hook is set up to fail closed."""
+    """The tool's decision before an action, by its own rules: allow, deny or ask. Its hook is set up to fail closed."""
     if said.code == 2:
         return "deny" if said.err.strip() or tool != "windsurf" else "allow"
     if said.code:

@@ -61,6 +61,6 @@ class Project:
         return done
 
     def held(self) -> dict[str, str]:
-        """Who holds what, by path."""
+        """The holders, by path."""
         rows = self.world.claim("list", "--all", "--json", agent="actor_or_none").json["claims"]
         return {row["path"]: row["agent"] for row in rows}

@@ -1,4 +1,4 @@
-"""When the guard cannot judge: the exact bytes that each tool would see, and what the tool makes of them."""
+"""Answers when the guard cannot judge: the exact bytes that each tool would see, and what the tool makes of them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_events_after_which_nothing_is_at_stake_only_tell(project: Project) -> N
 
 
 def test_a_guard_that_is_killed_says_nothing(project: Project) -> None:
-    """What the tool then does is its own: setup makes those fail closed that can (docs/guard.md)."""
+    """The tool decides what follows: setup makes those fail closed that can (docs/guard.md)."""
     process = subprocess.Popen(
         GUARD, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project.top
     )

@@ -169,7 +169,7 @@ def test_only_another_conversation_of_cursor_could_be_a_parent(project: Project)
 
 
 def test_subagents_of_gemini_act_as_the_agent_in_whose_conversation_they_are(project: Project) -> None:
-    """Nothing tells who acts. Another conversation is another agent."""
+    """The tool does not say which of them acts. Another conversation is another agent."""
     who, other = (project.speaker(name, "gemini") for name in ("c1", "c2"))
     project.send(who.start())
     assert project.write(who, "shared/a") == "allow"

@@ -1,4 +1,4 @@
-"""What agent tools really said: conversations recorded from the tools themselves, and what is read out of each event.
+"""Recorded conversations of the agent tools themselves, and what gitcoord reads in each event.
 
 Each file of `recorded/` begins with the tool and its version. The tools ran in a project that `git coord setup` had set up, with a
 local server in place of a model that asked for one action after the other; their hooks called the guard. Paths were renamed, texts
@@ -112,15 +112,17 @@ def test_a_search_of_cursor_reads_what_it_names() -> None:
 
 
 def test_a_subagent_of_cursor_does_not_say_whose_it_is() -> None:
-    """Where it begins and ends its parent's conversation is told, and what it does comes in one of its own. Should that change, we
-    want to know: docs/guard.md says what follows from it."""
+    """The events at its start and end name the parent's conversation; its actions come in a conversation of its own.
+
+    A change of that should fail here: docs/guard.md says what follows from it.
+    """
     rows = [row for path in FILES if path.stem == "cursor" for row in _rows(path)[1]]
     named = [row for row in rows if "subagent_id" in row["said"] or "parent_conversation_id" in row["said"]]
     assert {row["said"]["hook_event_name"] for row in named} == {"subagentStart", "subagentStop"}
 
 
 def test_a_subagent_of_gemini_does_not_say_that_it_acts() -> None:
-    """Its call is told, before and after, and names the agent that is called; nothing tells who acts in between. The same holds."""
+    """The call of a subagent is an event before and after, and names it; the events in between do not say who acts."""
     rows = [row["said"] for path in FILES if path.stem == "gemini" for row in _rows(path)[1]]
     base = {"session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "tool_name", "tool_input"}
     assert any(said.get("tool_name") == "invoke_agent" for said in rows)

@@ -121,7 +121,7 @@ class Talk:
         self.project, self.rollout, self.n = project, rollout, 0
 
     def run(self, record: bytes | None = b"", path: str | None = "") -> str:
-        """Whether it may run; `record`: what is written when it is over, None for that it failed. `path`: another one."""
+        """The answer to a command. `record`: the text written after it, None for a failure. `path`: another rollout."""
         self.n += 1
         who = self.project.speaker(tool="codex")
         common = {"tool_use_id": f"call_{self.n}", "transcript_path": str(self.rollout) if path == "" else path}

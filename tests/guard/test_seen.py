@@ -1,6 +1,6 @@
-"""What agents last saw of a file, by the pure rule: every order of reading, being allowed, writing in two steps and telling.
+"""The pure rule about the version of a file that an agent last saw: every order of reads, permissions, writes, reports.
 
-A write empties the file before it fills it, as many tools do. Whoever is allowed to write has read what is there.
+A write empties the file before it fills it, as many tools do. An agent that is allowed to write has read the content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What shell commands do: the table, what is broken, too long or too deep."""
+"""Effects of shell commands: the table, and commands that are broken, too long or too deep."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_page_has_the_same_tables(place: Place) -> None:
 
 
 def test_the_time_is_up_while_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is no property of the command: what came behind was not looked at, so it is not 'unknown' but not judged."""
+    """A timeout is no property of the command: the rest was not read, so it is not judged, rather than 'unknown'."""
 
     def late(command: str) -> None:
         raise TimedOut("it took too long")

@@ -76,7 +76,7 @@ def test_what_cannot_be_told(tmp_path: Path, wish: str) -> None:
 
 
 def test_without_its_parser_it_could_not_judge(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is no property of the command: the answer is not that of `unknown`."""
+    """A missing parser is no property of the command: the answer is not that of `unknown`."""
     bare = [word.replace("sys.path.append", "str") for word in GUARD]
     monkeypatch.setattr("tests.guard.support.GUARD", bare)
     said = project.send(project.speaker().shell("cat <free/x; ls"))

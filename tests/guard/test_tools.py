@@ -164,7 +164,7 @@ values = st.recursive(
 
 
 def _judged(data: object) -> None:
-    """Nothing but ValueError is raised, and what is read is of the promised types."""
+    """Assert that reading raises ValueError only, and returns the promised types."""
     try:
         tool = tools.detect(data)
     except ValueError:

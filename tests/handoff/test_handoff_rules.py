@@ -263,7 +263,7 @@ def test_a_document_is_read_back() -> None:
 
 
 def test_forged_events_are_illegal(world: World) -> None:
-    """What `apply` alone refuses, as replay and the server see it."""
+    """`apply` alone refuses these, as replay and the server do."""
     id = offered(world, to="bob")
     answer = world.decide("accept", Accept(BOB, id))
     assert isinstance(answer, Decision)

@@ -114,7 +114,7 @@ def test_a_killed_owners_task_can_be_accepted(world: Queue) -> None:
 
 
 def test_what_was_only_kept_for_somebody_is_not_passed_on(world: Queue) -> None:
-    """Whoever got it so would be at work without its claims, whatever it still waits for."""
+    """A receiver would work on it without its claims, whatever it still waits for."""
     (id,) = world.add(New("later", owner="alice", needs=(the_task(world),), paths=paths("etc")))
     world.move("boss", id, "blocked")
     assert world.refused("handoff", Handoff(worker("alice"), SAID, task=id)).code == "not-yours"

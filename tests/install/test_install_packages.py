@@ -63,7 +63,7 @@ class Script:
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
     def notes(self) -> list[str]:
-        """What was noted since it was last asked."""
+        """The notes since the last call."""
         path = self.top / "notes"
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ class Place:
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
     def asked(self) -> list[str]:
-        """What a start would have been answered, once for each call of apt-get."""
+        """The answer that a started server would have got, once for each call of apt-get."""
         return [line.split()[0] for line in self.notes.read_text().splitlines()] if self.notes.exists() else []
 
 

@@ -38,7 +38,7 @@ def told(world: World, name: str, *, case: bool = False) -> list[str]:
 
 
 def telling(event: Event, about: About) -> list[str]:
-    """What an event tells; where it tells anything, the index has one of the marks by which it is found."""
+    """The lines about an event. An event that has any must have one of the index's marks."""
     lines = [*refusals(event, about), *words(event, about)]
     line, marks = named(encode_event(event)), about.marks()
     found = ANY in line or any(mark.lower().encode() in line for mark in marks)

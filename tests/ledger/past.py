@@ -29,7 +29,7 @@ NONE = (NOTHING, "")
 
 
 class Past(Outside):
-    """What was committed, and git's answers about it: a `History`. And who is alive, for the judge's world."""
+    """Commits, and git's answers about them: a `History`. Also the heartbeats for the judge's world."""
 
     def __init__(self) -> None:
         super().__init__(START, 1_000_000, BOOT)
@@ -193,7 +193,7 @@ class Ledger:
         self.past.beats[agent] = None
 
     def release(self, path: str, commit: str, base: str, seq: int, agent: str = "bob") -> None:
-        """What `commit` has there was released, by a claim that was taken at `base`."""
+        """Record that the content of `commit` at the path was released by a claim taken at `base`."""
         mode, blob = self.past.trees[commit].get(path, NONE)
         record = {
             "v": VERSION, "path": path, "commit": commit, "mode": mode, "blob": blob, "seq": seq, "agent": agent,
@@ -205,7 +205,7 @@ class Ledger:
         self, *steps: CommitChange, actor: Actor | str = "ann", policy: Policy | None = None, shared: Iterable[str] = (),
         classes: dict[str, Attributes] | None = None, readers: Iterable[str] = (),
     ) -> list[Verdict]:  # fmt: skip
-        """What stands against these steps; `shared` paths need a claim, `classes` says more of a path."""
+        """The verdicts on these steps; `shared` paths need a claim, `classes` are further attributes of paths."""
         named = dict.fromkeys(shared, Attributes(claim=True)) | (classes or {})
         paths = {change.path for step in steps for change in step.changes}
         policy = (policy or parse_policy(()))._replace(attributes={p: named.get(p, Attributes()) for p in paths})

@@ -37,7 +37,7 @@ class Interrupted(LooseReader):
 
 
 def init_while(world: World, after: int, meanwhile: Callable[[], None]) -> dict[str, object]:
-    """What `init` answers if `meanwhile` happens right after its n-th look at a ref; {} if it has made fewer looks."""
+    """The answer of `init` with `meanwhile` run right after its n-th look at a ref; {} if it makes fewer looks."""
     repo = repo_at(world.top / ".git", worktree=world.top)
     store = plumbing_store(repo, 40)
     looks = store._loose = Interrupted(repo, after, meanwhile)

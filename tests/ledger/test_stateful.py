@@ -149,7 +149,7 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(seed=seeds)
     def start_again(self, seed: int) -> None:
-        """What was lost by silence is taken again where it is free, and nothing else."""
+        """`start` takes exactly the expired claims again whose paths are free."""
         chance = Chance(seed)
         who = chance.actor()
         before, record = self.world.held(), self.world.agent(who.agent)
@@ -224,7 +224,7 @@ class Ledger(RuleBasedStateMachine):
     @precondition(lambda self: self.world.claims())
     @rule(seed=seeds)
     def deploy(self, seed: int) -> None:
-        """What came of a deploy is recorded, and of claims only the deployer's own on the target ends."""
+        """The result of a deploy is recorded; of the claims only the deployer's own on the target ends."""
         chance = Chance(seed)
         who, before = chance.actor(), self.world.held()
         outcome, code, verify = chance.choice(

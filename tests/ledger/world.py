@@ -30,7 +30,7 @@ RESOURCES = {"gpu": Resource(capacity=3), "db": Resource(ttl=60, writers=("alice
 
 
 class Outside(ledger_world.World):
-    """What rules may ask of a world besides its state, as one host sees it."""
+    """The world of rules, without the state, as one host sees it."""
 
     def __init__(self, world: World, host: FakeHost) -> None:
         super().__init__(host.wall(), host.mono(), host.boot)
@@ -178,7 +178,7 @@ class World:
             self.beats[beat.agent] = beat._replace(oid=sha1(encode_heartbeat(beat)).hexdigest())
 
     def heartbeat(self, agent: str, host: FakeHost | None = None) -> None:
-        """What any command of a living agent does on the side."""
+        """Send the heartbeat that any command of a living agent sends."""
         record = self.agent(agent)
         if record is not None and record["state"] == "open":
             beat = next_heartbeat(self.beats.get(agent), agent, record["session"], self.outside(host))
@@ -261,7 +261,7 @@ class World:
 
 
 def advance(state: State, event: Event) -> None:
-    """What replay does: the event's effects in place."""
+    """Apply the event's effects in place, as replay does."""
     state.patch(effects(state, event))
     state.seq = event.seq
 

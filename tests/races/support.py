@@ -59,7 +59,7 @@ _PROGRAMS = {"git-claim": CLAIM, "git-coord": COORD, "git-handoff": HANDOFF, "gi
 
 
 def soak(quick: int, long: int) -> int:
-    """How often: the quick form, or the long one where GITCOORD_SOAK is set."""
+    """The number of rounds: the quick one, or the long one with GITCOORD_SOAK."""
     return long if SOAK else quick
 
 

@@ -38,7 +38,7 @@ class Drill:
         return [name for name, process in self.running.items() if process.poll() is not None]
 
     def run(self, seconds: float) -> None:
-        """Whoever ends first is looked at first: one that waits to be lost needs the others."""
+        """Follow the workers in the order in which they end: one that waits to be lost needs the others."""
         try:
             while self.running:
                 wait_until("a worker ends", lambda: bool(self.ended()), seconds)
@@ -97,7 +97,7 @@ def test_every_task_is_done_once(project: Project) -> None:
 
 @long_timeout
 def test_each_task_goes_to_exactly_one_asker(project: Project) -> None:
-    """Nobody does anything but ask: more askers than processors, all at once."""
+    """All workers only ask for tasks, at once, and there are more of them than processors."""
     count, workers = soak(40, 1000), soak(8, 32)
     rows = [{"title": f"task {n}", "priority": ("low", "high")[n % 2]} for n in range(count)]
     (project.place / "tasks.json").write_text(json.dumps(rows))

@@ -56,7 +56,7 @@ class Scene:
         os.close(os.open(self.place / name, os.O_WRONLY))
 
     def told(self, name: str) -> Done:
-        """What `try NAME` got, as soon as it is there."""
+        """The result of `try NAME`, as soon as it is there."""
         code = self.place / f"{name}.code"
         wait_until(f"the script reaches '{name}'", code.exists)
         out, err = ((self.place / f"{name}.{end}").read_text() for end in ("out", "err"))

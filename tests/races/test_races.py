@@ -84,7 +84,7 @@ def test_one_path_without_rounds(project: Project, loops: Housekeeping) -> None:
 
 
 def test_paths_apart_are_never_refused(project: Project, loops: Housekeeping) -> None:
-    """Nobody is in anybody's way: everything asked for is granted, whatever happens to the ledger at the same time."""
+    """No two requests conflict: each is granted, whatever happens to the ledger at the same time."""
     began = time.monotonic()
     with arena(project, 8) as place:
         seconds = soak(2, 200)
@@ -142,7 +142,7 @@ def test_requests_that_are_in_each_others_way(project: Project, loops: Housekeep
 
 
 def test_two_intents_that_both_want_to_write(project: Project, loops: Housekeeping) -> None:
-    """Nothing is taken from either, however often they ask; when all others have let go, the last one gets it."""
+    """Each keeps its claim, however often they ask; the last one is granted when all others have released."""
     with arena(project, 4) as place:
         for _ in range(soak(3, 100)):
             first = place.all("take", wants("a", mode="intent"))

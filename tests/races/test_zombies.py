@@ -150,7 +150,7 @@ def test_a_zombie_whose_path_is_still_free_decides_again(project: Project) -> No
 
 
 def test_git_stopped_after_prepare(project: Project) -> None:
-    """Nobody else gets anything, the error says who is in the way, and afterwards what was told is true."""
+    """Other writers get an error that names the process; afterwards every answer that was given is true."""
     before = project.head()
     with contender(project, "alice") as alice:
         pid = stop_in_the_act(alice, "stop_after_prepare", items=["a"])

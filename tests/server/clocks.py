@@ -17,7 +17,7 @@ LIBRARY = next((f"{place}/libfaketime.so.1" for place in _PLACES if Path(f"{plac
 
 
 def missing() -> str:
-    """Why there can be no such machines here; empty if there can."""
+    """The reason why such machines cannot be made here; '' if they can."""
     if not LIBRARY:
         return "libfaketime is not installed"
     test = [program("unshare") or "unshare", "--time", "--fork", "true"]

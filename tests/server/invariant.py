@@ -1,4 +1,4 @@
-"""What must hold on a server after whatever happened, told from plain git alone: no rule is shared with gitcoord.
+"""Invariants of a server after any sequence of events, checked with plain git alone: no rule is shared with gitcoord.
 
 No two live claims exclude each other, at no moment of the ledger; Seq has no gaps; claim refs are what the ledger says; what
 was acknowledged is there; and no push of code landed when its agent's claim was gone before it began to land.

@@ -93,7 +93,7 @@ class Link:
         self._do(lambda: self._arm(up, down, lambda: self._held.update({"up": True, "down": True})))
 
     def passed(self, way: Way) -> int:
-        """How many bytes have been delivered, those included that the receiver has just read."""
+        """The number of bytes delivered, including those that the receiver has just read."""
         self._do(lambda: None)
         return self._passed[way]
 
@@ -172,7 +172,7 @@ class Link:
                 next(action for event, action in key.data.items() if event & events)()
 
     def _wanted(self) -> dict[socket.socket, dict[int, Callable[[], None]]]:
-        """Which sockets can go on, and how. Each is the source of one pipe and the sink of another."""
+        """The sockets that can go on, and how. Each is the source of one pipe and the sink of another."""
         wanted: dict[socket.socket, dict[int, Callable[[], None]]] = {}
         for pipe in (pipe for pair in self._pairs for pipe in pair if not self._held[pipe.way]):
             if pipe.waiting:

@@ -27,7 +27,7 @@ ACCOUNTS = ("alice", "bob", "carol")
 
 
 class Client(NamedTuple):
-    """What one account needs to reach a repository."""
+    """Address and environment with which one account reaches a repository."""
 
     url: str
     env: dict[str, str]
@@ -75,7 +75,7 @@ class Served:
         path.chmod(0o755)
 
     def tip(self, ref: str = "refs/heads/main") -> str:
-        """What the server itself has there; empty for nothing."""
+        """The ref's value in the server's repository; '' for none."""
         return git(self.bare, "rev-parse", "-q", "--verify", ref, ok=False).decode().strip()
 
 
@@ -103,7 +103,7 @@ class Server(ABC):
 
     @classmethod
     def missing(cls) -> str:
-        """What is not installed here; empty if this server can be started."""
+        """The programs that are not installed here; '' if this server can be started."""
         return " ".join(name for name in cls.programs if not program(name))
 
     def server_env(self) -> dict[str, str]:

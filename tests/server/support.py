@@ -97,7 +97,7 @@ class Site:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def refspecs(self) -> list[str]:
-        """What brings the server's private refs to where the clone's are."""
+        """The refspecs that make the server's private refs equal to the clone's."""
         here, there = self.local(), self.private()
         moved = [f"+{ref}:{ref}" for ref in here if there.get(ref) != here[ref]]
         return moved + [f":{ref}" for ref in there if ref not in here]

@@ -1,4 +1,4 @@
-"""Who pushes, by the variable in which each kind of host names the account. In process: no such host runs here."""
+"""The account that pushes, by the variable in which each kind of host names it. In process: no such host runs here."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_a_name_of_ours_that_is_an_alias(site: Site, name: str) -> None:
 
 
 def test_a_deploy_through_an_alias(tmp_path: Path) -> None:
-    """What is deployed from is known by either name."""
+    """A deploy branch is recognised by its own name and by its alias."""
     site = Site(tmp_path, config='[deploy "production"]\n\tref = refs/heads/production\n').setup()
     old = site.world.git("rev-parse", "main")
     site.commit({"free/x": "2\n"}, "alice")

@@ -142,7 +142,7 @@ def test_another_ledger_in_its_place(site: Site, tmp_path: Path) -> None:
 
 
 def test_a_replayed_event(site: Site) -> None:
-    """What alice pushed once, pushed again by bob after it was undone."""
+    """bob pushes an event of alice again after it was undone."""
     grant = site.refs()[A]
     site.claim("release", "shared/a", agent="alice")
     assert site.sync("alice").code == 0

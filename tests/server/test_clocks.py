@@ -147,7 +147,7 @@ def test_nobody_loses_a_live_claim(
 
 
 def test_without_the_gate_a_fast_clock_takes_it(realm: Realm, world: World, machine: Machines) -> None:
-    """What the others prove could fail: on a plain server every client's own clock counts."""
+    """The tests above can fail: on a plain server every client's own clock counts."""
     done = realm.server("uninstall", str(realm.bare))
     assert done.code == 0, done
     one, two = machine("one", "alice"), machine("two", "bob", rate=2)

@@ -1,4 +1,4 @@
-"""What the gate's judgement of many paths costs: as much again for as many paths again; and many refs are judged as few."""
+"""Cost of the gate's judgement of many paths: twice the paths cost twice as much; and many refs are judged like few."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Hook:
         self.judged += [f"{NOTHING} {self.new} refs/claims/path/made{n}/@bob" for n in range(size)]
 
     def says(self, moved: list[str]) -> str:
-        """What it refuses this for; '' where it lets it through."""
+        """The text of the hook's refusal; '' where the hook passes."""
         notes = self.site.bare / "gitcoord/inflight"
         notes.mkdir(parents=True, exist_ok=True)
         note = notes / f"refs.{os.getpid()}"  # this process stands for receive-pack

@@ -38,7 +38,7 @@ def ended(process: subprocess.Popen[str]) -> Done:
 
 
 def unknown(done: Done) -> None:
-    """Nobody can know, so nobody says that it was done, nor that it was not."""
+    """Assert that the outcome is unknown, and that no message says that it was done or not done."""
     assert (done.code, done.json["error"]) == (5, "unknown-outcome"), done
     assert "nothing was changed" not in done.out + done.err, done
 
@@ -144,7 +144,7 @@ def goes_on_with_b(realm: Realm, one: Clone) -> None:
 
 @pytest.mark.parametrize(("server", "moment"), [("git", "after"), ("http", "before")], indirect=["server"])
 def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, link: Link, moment: str) -> None:
-    """Nobody hears anything any more. It does not wait for ever, and what it gave up is not done behind its back."""
+    """The remote is silent: the process stops waiting, and a request that it gave up is not carried out later."""
     one.git("config", "gitcoord.remoteTimeout", "3")
     with LongLived(one, "alice") as alice:
         assert alice.ask("take", "shared/b") == "ok"

@@ -194,7 +194,7 @@ def test_accounts_over_ssh(realm: Realm) -> None:
 
 
 def test_an_agent_may_not_begin_a_ledger_with_what_others_did(site: Site) -> None:
-    """Where the server has none any more, its history is a person's to bring back."""
+    """A person brings the history back to a server that has lost it."""
     for ref in site.private():
         argv = ["git", "-c", "core.hooksPath=/dev/null", "update-ref", "-d", ref]
         subprocess.run(argv, cwd=site.bare, check=True)

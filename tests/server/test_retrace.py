@@ -1,4 +1,4 @@
-"""What the rules make is retraced; what they would not have made is not."""
+"""Retracing: the server accepts the events that the rules would have made, and no others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Server(Retraced, Outside):
 
 
 def judged(world: World, events: list[Event], host: FakeHost | None = None, *, person: bool = False) -> Any:
-    """What the server says: a refusal, or what it makes of it."""
+    """The server's answer: a refusal, or the retraced decision."""
     return retrace(world.state, events, Actor(events[0].agent, person=person), Server(world, host or world.host))
 
 

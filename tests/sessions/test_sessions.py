@@ -315,7 +315,7 @@ def test_a_fresh_start_insists_on_a_session_of_its_own(world: World) -> None:
 
 
 def test_a_fresh_start_goes_on_with_what_a_claim_opened(world: World) -> None:
-    """Whoever claims for an agent before launching it does not keep it from being launched."""
+    """A claim made for an agent before its launch does not prevent the launch."""
     take(world, ALICE, "a")
     decision = world.must("start", Start(one(), fresh=True))
     assert decision.result["session"] == 2 and world.held() == {("a", "alice", "write")}

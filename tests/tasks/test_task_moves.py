@@ -47,7 +47,7 @@ def test_what_a_lost_one_had_claimed_is_free_with_its_task() -> None:
 
 
 def test_a_server_makes_the_same_of_the_lost() -> None:
-    """Whether something else is taken, nothing is, or the tasks are only collected."""
+    """The server agrees where another task is taken, where none is, and where the tasks are only collected."""
     for command in (Assign(worker("w2"), nonce="n"), Collect(Actor("boss"), nonce="n")):
         for more in ((), ("b",)):
             world = Queue()

@@ -354,7 +354,7 @@ def test_results_are_checked(record: Any) -> None:
 
 
 def test_events_by_another_hand_are_refused() -> None:
-    """What `apply` must not take, whoever wrote it."""
+    """`apply` refuses these events, whoever wrote them."""
     world = Queue()
     id, other = world.add("a", New("b", needs=("t2",)))
     assert world.next("w1") == id
@@ -381,7 +381,7 @@ def test_events_by_another_hand_are_refused() -> None:
 
 
 def test_a_sweep_takes_task_and_place_together() -> None:
-    """Nobody keeps a task beside the cap: whose place is free, whose task is open."""
+    """A task without its place under the cap would exceed the cap, so both end together."""
     world = Queue()
     world.caps = {"": 1}
     world.resources.update(cap_resources(Workers(world.caps)))

@@ -135,7 +135,7 @@ class Walk:
         return worker(self.random.choice(WORKERS))
 
     def follow(self) -> None:
-        """Who has what, by the events alone: nobody is given a task that somebody has and has not lost or given up."""
+        """Follow the owners by the events alone: a task is given out only after its last owner lost it or gave it up."""
         for message in self.world.log[self.told :]:
             event = decode_event(message)
             body = event.body

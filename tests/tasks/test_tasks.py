@@ -225,7 +225,7 @@ def test_caps_of_the_settings_and_waiting_in_line(world: World) -> None:
 
 
 def _told(line: Path) -> int:
-    """How many in the line have asked and been told to wait."""
+    """The number of waiters that have asked and were told to wait."""
     count = 0
     for path in line.iterdir() if line.is_dir() else ():
         with contextlib.suppress(FileNotFoundError):  # it was just replaced

@@ -70,7 +70,7 @@ def _quick(words: list[str], command: str = "claim") -> Parsed | str:
 
 
 def _full(words: list[str], command: str = "claim") -> Parsed | str:
-    """What the full command line makes of it, up to the call of the verb."""
+    """Parse with the full command line, up to the call of the verb."""
     seen: list[Parsed] = []
 
     def called(verb: Verb, values: Values, found: list[str]) -> int:

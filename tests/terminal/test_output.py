@@ -1,4 +1,4 @@
-"""How answers look: columns, colour by git's rules, hints, times, quiet."""
+"""The form of answers: columns, colour by git's rules, hints, times, quiet."""
 
 from __future__ import annotations
 

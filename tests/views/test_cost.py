@@ -1,4 +1,4 @@
-"""What commands about many paths cost: as much again for as many paths again, whatever else the ledger holds."""
+"""Cost of commands about many paths: twice the paths cost twice as much, whatever else the ledger holds."""
 
 from __future__ import annotations
 

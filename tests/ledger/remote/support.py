@@ -100,7 +100,7 @@ class Fleet:
         return [e for e in read_ledger(self.bare, self.env) if kind in ("", e["kind"])]
 
     def connections(self) -> list[str]:
-        """Which services were called since the last time somebody asked."""
+        """The services called since the last call of this."""
         found = self.log.read_text().split() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return found

@@ -47,7 +47,7 @@ def test_a_free_path_is_one_connection(fleet: Fleet, machines: list[Machine]) ->
 
 
 def test_nobody_is_refused_for_what_was(fleet: Fleet, machines: list[Machine]) -> None:
-    """What this clone last saw says no; the server says yes by now."""
+    """The mirror still shows the claim; the server has released it."""
     one, two = machines
     assert one.claim("a", agent="alice").code == 0
     assert "alice" in two.claim("list").out
@@ -132,7 +132,7 @@ def test_the_end_of_a_session_keeps_what_was_not_pushed(fleet: Fleet, machines: 
 
 
 def test_a_push_is_judged_by_what_is_claimed_now(fleet: Fleet, machines: list[Machine]) -> None:
-    """Nobody on this machine has looked since alice claimed it on hers: the push does."""
+    """alice's claim was made on another machine and is not in the mirror: the push fetches it."""
     one, two = machines
     assert two.coord("install-hooks").code == 0
     assert one.claim("a", agent="alice").code == 0

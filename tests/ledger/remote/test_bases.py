@@ -19,7 +19,7 @@ AT = "shared/a"
 
 
 def forget(machine: Machine) -> None:
-    """What no ref names is gone, as after weeks."""
+    """Prune all objects that no ref needs."""
     machine.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
     machine.git("gc", "-q", "--prune=now")
 
@@ -60,7 +60,7 @@ def refused(done: Done, rule: str) -> bool:
 
 @pytest.mark.parametrize(("gate", "way"), [(False, "amend"), (True, "rebase")])
 def test_others_go_on_with_a_path_whose_base_was_rewritten(tmp_path: Path, gate: bool, way: str) -> None:
-    """Whoever has the work commits and pushes; whoever lacks it is asked for it, at the commit and at the push."""
+    """An agent that has the work commits and pushes; one that lacks it is refused at the commit and at the push."""
     team = Team(tmp_path, gate=gate)
     released_after(team, way)
     two = team.two
@@ -147,7 +147,7 @@ def test_a_shallow_clone_is_told_how_to_judge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["rebase", "merge"])
 def test_what_others_landed_since_the_base_is_not_ones_own_released_work(tmp_path: Path, way: str) -> None:
-    """Nobody may put trunk back to it without a claim, as if that were work which was released to land."""
+    """Setting trunk back to it needs a claim: it is not work that was released to land."""
     team = Team(tmp_path, gate=True)
     claim(team.two, AT, agent="bob")
     assert change(team.two, AT, "line 2\n", "half of bob's\n", "bob").code == 0
@@ -168,7 +168,7 @@ def test_what_others_landed_since_the_base_is_not_ones_own_released_work(tmp_pat
 
 
 def test_a_release_from_a_clone_that_lacks_the_base_records_all_of_the_work(tmp_path: Path) -> None:
-    """What is recorded too little might be undone."""
+    """Work that is not recorded could be undone without a claim."""
     team = Team(tmp_path, gate=True)
     assert change(team.one, "free/x", "line 1\n", "local\n", "alice").code == 0
     claim(team.one, "shared", agent="alice")

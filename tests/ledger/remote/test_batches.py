@@ -287,7 +287,7 @@ def test_a_heartbeat_that_waits_is_in_nobodys_way(fleet: Fleet) -> None:
 
 
 def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who landed after losing lets as many others go first; who lost waits a little; a wait that nobody used gets shorter."""
+    """After a loss a machine waits; once it lands, it lets as many others go first; unused waits get shorter."""
     host = FakeHost()
     ctx = memory_ledger(tmp_path, host)
     looks: list[int] = []

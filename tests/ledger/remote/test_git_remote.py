@@ -1,4 +1,4 @@
-"""What came of a push, read from git's own words: each kind of failure is told as what it is, and a broken one as unknown."""
+"""Outcomes of a push, read from git's own output: each kind of failure is told apart, and a broken one is unknown."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Site(Fleet):
         return subprocess.run(argv, cwd=self.bare, env=self.env, check=False, capture_output=True).returncode == 0
 
     def held(self) -> dict[str, str]:
-        """Who holds what, by the server's claim refs."""
+        """The holders, by the server's claim refs."""
         found = [ref.removeprefix("refs/claims/path/") for ref in self.refs() if ref.startswith("refs/claims/")]
         return {path: agent for path, _, agent in (name.rpartition("/@") for name in found)}
 
@@ -253,7 +253,7 @@ def test_a_new_epoch_where_histories_diverged(site: Site) -> None:
 
 
 def test_what_others_hold_where_the_server_went_on_is_shown(plain: Site) -> None:
-    """Nobody takes a path for free that is held at the server, nor this clone's history for the newer one."""
+    """`list` shows the claims at the server, and does not call this clone's history the newer one."""
     diverged(plain)
     one = plain.one
     listed = one.claim("list")
@@ -278,7 +278,7 @@ def test_what_others_hold_where_the_server_went_on_is_shown(plain: Site) -> None
 
 
 def test_a_server_that_only_lost_events_has_no_claims_of_its_own(plain: Site) -> None:
-    """What the lost events gave back is not shown as held: the repair brings them back."""
+    """A claim whose release was lost is not shown as held: the repair restores the release."""
     take(plain.one, "a", "alice")
     plain.back_up()
     assert plain.one.claim("release", "a", agent="alice").code == 0

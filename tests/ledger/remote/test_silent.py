@@ -41,7 +41,7 @@ class Silent:
                 self.taken.append(self._socket.accept()[0])
 
     def asked(self) -> int:
-        """How many connections were made since the last time somebody asked."""
+        """The number of connections since the last call."""
         count = len(self.taken)
         for connection in self.taken[:count]:
             connection.close()
@@ -248,7 +248,7 @@ while data := os.read(0, 5000):
 
 
 def test_much_over_a_thin_line(fleet: Fleet) -> None:
-    """What takes longer than the bound is waited for as long as it comes."""
+    """A slow transfer may take longer than the deadline, as long as bytes arrive."""
     one, two = fleet.joined()
     for number in range(16):  # what cannot be compressed: about 40 kB in all
         words = os.urandom(480).hex()

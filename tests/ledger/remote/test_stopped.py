@@ -93,7 +93,7 @@ def test_a_push_whose_command_is_stopped(fleet: Fleet) -> None:
 
 
 def test_a_push_that_is_stopped_as_a_whole(fleet: Fleet) -> None:
-    """What it was about to push is decided again when it goes on: others were quicker."""
+    """Its command is decided again when it continues, because others were granted meanwhile."""
     one, _ = fleet.joined()
     with in_its_push(fleet, one, group=True) as (alice, let_go):
         taken = one.claim("src/db.py", agent="bob")
