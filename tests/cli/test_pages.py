@@ -1,0 +1,45 @@
+"""README and pages: their commands are understood, the picture is what the commands print, and the words are the project's."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from gitcoord.cli.table import COMMANDS, expand, table_of
+from gitcoord.terminal.parser import parse
+from tests.picture import FILE, record, without_colours
+from tests.support import ROOT
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_verb_on_a_page_exists(page: Path) -> None:
+    for command, word in re.findall(r"(?:`|^|\$ )git (coord|handoff) ([a-z-]+)", page.read_text(), re.M):
+        assert any(name.split()[0] == word for name in table_of(command)), f"git {command} {word}"
+
+
+def test_the_commands_of_the_readme_are_understood() -> None:
+    blocks = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
+    parts = [part for line in blocks.splitlines() for part in line.partition(" #")[0].split(" && ")]
+    commands = [words[1:] for part in parts if (words := shlex.split(part))[:1] == ["git"] and words[1] in COMMANDS]
+    assert len(commands) > 5
+    for command, *words in commands:
+        parse(table_of(command), expand(command, words))
+
+
+def _shape(line: str) -> str:
+    """A line without what differs from run to run: times, ids, and the columns that these move."""
+    line = re.sub(r"[0-9a-f]{12}", "ID", line)
+    return re.sub(r" +", " ", re.sub(r"\d+[hms](\d+s)?( ago| left)?|\bnow\b(?!:)", "TIME", line)).strip()
+
+
+def test_the_picture_is_what_the_commands_print() -> None:
+    """If not: python -m tests.picture."""
+    shown = [unescape(re.sub("<[^>]*>", "", text)) for text in re.findall(r"<text[^>]*>(.*?)</text>", FILE.read_text())]
+    now = [without_colours(line) for line in record()]
+    assert [_shape(line) for line in shown] == [_shape(line) for line in now if line]
