@@ -12,7 +12,7 @@ usage() {
     cat <<'END'
 usage: ./install.sh [--prefix DIR] [--without-mcp] [--dry-run]
                                                    install or upgrade, for this user
-   or: ./install.sh --uninstall [--prefix DIR] [--dry-run]
+   or: ./install.sh --uninstall [--hooks] [--prefix DIR] [--dry-run]
    or: ./install.sh --demo [--prefix DIR]          install, then show the main job in a throw-away repository
    or: ./install.sh --test [--soak] [<pytest argument>...]
                                                    prepare .venv in this checkout and run the whole suite
@@ -20,7 +20,8 @@ usage: ./install.sh [--prefix DIR] [--without-mcp] [--dry-run]
 
 Commands go to ~/.local/bin; everything else below ${XDG_DATA_HOME:-~/.local/share}. With --prefix: DIR/bin and DIR/share.
 --without-mcp leaves out the library of 'git coord mcp', which brings some thirty packages; --with-mcp is the default.
-No repository and no shell start-up file is ever changed. Needs git 2.38 and Python 3.11 (or later); PYTHON names another one.
+--uninstall offers to take the hooks out of the repositories that were set up here; without a terminal, --hooks does so.
+No other repository and no shell start-up file is ever changed. Needs git 2.38 and Python 3.11 (or later); PYTHON names another one.
 END
 }
 
@@ -74,11 +75,12 @@ wipe() {
 seconds_since() { say "$(($(date +%s) - $1)) s"; }
 
 main() {
-    action=install prefix='' dry='' soak='' mcp=1 began=$(date +%s)
+    action=install prefix='' dry='' hooks='' soak='' mcp=1 began=$(date +%s)
     while [ $# -gt 0 ]; do
         case $1 in
         -h | --help) usage && exit ;;
         --uninstall) action=uninstall ;;
+        --hooks) hooks=1 ;;
         --demo) action=demo ;;
         --dry-run) dry=1 ;;
         --with-mcp) mcp=1 ;;
@@ -467,20 +469,51 @@ uninstall() {
         say "gitcoord is not installed below $SHARE"
         return
     fi
+    REPOSITORIES=$DATA/repositories
     if [ -n "$dry" ]; then
+        hooked | while IFS= read -r repository; do say "would offer to take the hooks out of $repository"; done
         listed file | while read -r sum size path; do say "would remove $path"; done | sort -u
         for found in "$DATA"/venv-*; do say "would remove $found/"; done
         say "would remove $MANIFEST" "nothing was changed"
         return
     fi
+    if [ -n "$(hooked)" ]; then take_hooks_out; fi
     lock
     remove_files "$(listed file)"
     remove_trees
     dirs=$(listed dir)
+    [ -n "$(hooked)" ] || rm -f "$REPOSITORIES"
     rm -f "$MANIFEST"
     unlock
     remove_dirs "$dirs"
-    say "uninstalled gitcoord (no repository was touched)"
+    say "uninstalled gitcoord"
+}
+
+# The repositories in which hooks of gitcoord are installed, of those that were set up by it.
+hooked() {
+    [ -f "$REPOSITORIES" ] || return 0
+    while IFS= read -r repository; do
+        if grep -qs '^# Made by git coord install-hooks' "$repository"/hooks/*; then say "$repository"; fi
+    done <"$REPOSITORIES"
+}
+
+# Without gitcoord its hooks refuse every commit: they could not judge it.
+take_hooks_out() {
+    say "gitcoord's hooks are installed in these repositories, and refuse every commit without it:"
+    hooked | sed 's/^/  /'
+    if [ -z "$hooks" ] && [ -t 0 ] && [ -t 1 ]; then
+        printf 'take them out there? [Y/n] '
+        read -r answer || answer=n
+        case $answer in '' | [Yy]*) hooks=1 ;; esac
+    fi
+    [ -z "$hooks" ] || hooked | while IFS= read -r repository; do
+        if (cd "$repository" && "$BIN/git-coord" uninstall-hooks >/dev/null </dev/null); then
+            say "took the hooks out of $repository"
+        else
+            warn "the hooks stay in $repository"
+        fi
+    done
+    [ -z "$(hooked)" ] || warn "where they stay: install gitcoord again, then ./install.sh --uninstall --hooks"
 }
 
 # Only files that are still as they were written.

@@ -52,7 +52,8 @@ gate() {
 lacking() {
     [ -n "$closed" ] || exit 0
     echo "gitcoord: $event: could not judge this, so it is refused: git-claim is not where it was, nor on PATH" >&2
-    echo "hint: install gitcoord again; a person may then take its hooks away: git coord uninstall-hooks" >&2
+    echo "hint: install gitcoord again: run ./install.sh in a checkout of it" >&2
+    echo "hint: to leave it for good, a person then runs there: ./install.sh --uninstall --hooks" >&2
     exit 1
 }
 

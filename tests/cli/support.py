@@ -237,6 +237,9 @@ class Terminal:
         while not enough(self.shown):
             assert self._more(), f"it ended with {self.shown!r}"
 
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
     def end(self) -> Done:
         while self._more():
             pass

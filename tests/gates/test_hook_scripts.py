@@ -63,7 +63,7 @@ def test_without_git_claim_gates_are_closed(place: Place, event: str) -> None:
     done = call(place, event, env=NO_PATH)
     assert done.returncode == (1 if event in CLOSED else 0)
     assert ("could not judge" in done.stderr) is (event in CLOSED)
-    assert ("git coord uninstall-hooks" in done.stderr) is (event in CLOSED)
+    assert ("./install.sh --uninstall --hooks" in done.stderr) is (event in CLOSED)
 
 
 @pytest.mark.parametrize("event", EVENTS)

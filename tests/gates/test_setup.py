@@ -29,7 +29,7 @@ def at_terminal(place: Place, *words: str, answer: str = "", agent: str = "") ->
     with place.terminal(*words, argv=COORD, env=place.path, agent=agent) as shown:
         if answer:
             shown.until(lambda text: b"[Y/n] " in text)
-            os.write(shown._master, f"{answer}\n".encode())
+            shown.type(f"{answer}\n")
         return shown.end()
 
 

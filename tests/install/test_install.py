@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import World
+
 ROOT = Path(__file__).parents[2]
 INSTALLER = ROOT / "install.sh"
 COMMANDS = ("git-claim", "git-coord", "git-handoff")
@@ -274,6 +276,66 @@ def test_uninstall_leaves_what_is_not_its_own(home: Home) -> None:
     assert result.returncode == 0 and str(changed) in result.stderr
     assert set(snapshot(home.path)) - set(before) == {".local/bin", ".local/bin/git-mine", ".local/bin/git-handoff"}
     assert mine.read_text() == "mine\n"
+
+
+@pytest.fixture
+def hooked(ready: Home) -> tuple[Home, list[Path]]:
+    """Two repositories that were set up, one of them without hooks by now, and one in which somebody else set up."""
+    repositories = [ready.repository(name) for name in ("one", "two words", "left")]
+    for repository in repositories:
+        ready.ok("git", "config", "user.email", "ada@example.com", cwd=repository)
+        ready.ok("git", "config", "user.name", "ada", cwd=repository)
+        ready.ok("git", "add", "-A", cwd=repository)
+        ready.ok("git", "commit", "-q", "-m", "one", cwd=repository)
+        ready.ok("git", "coord", "setup", "--yes", "--no-tools", cwd=repository)
+        ready.ok("git", "coord", "setup", "--yes", "--no-tools", cwd=repository)
+    ready.ok("git", "coord", "uninstall-hooks", cwd=repositories.pop(), GITCOORD_AGENT="")
+    return ready, repositories
+
+
+def commits(home: Home, repository: Path) -> Result:
+    return home.run("git", "commit", "-q", "--allow-empty", "-m", "x", cwd=repository, GITCOORD_AGENT="")
+
+
+def test_uninstalling_takes_the_hooks_out_where_it_is_asked_to(hooked: tuple[Home, list[Path]]) -> None:
+    home, repositories = hooked
+    said = home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
+    for repository in repositories:
+        assert f"took the hooks out of {repository}/.git\n" in said
+        assert commits(home, repository).returncode == 0
+    assert "left/.git" not in said and snapshot(home.path) == {}
+
+
+def test_uninstalling_asks_at_a_terminal(hooked: tuple[Home, list[Path]]) -> None:
+    home, repositories = hooked
+    world = World(repositories[0], made=True)
+    env = {**home.env, "GITCOORD_AGENT": ""}
+    with world.terminal("--uninstall", argv=[str(INSTALLER)], env=env) as shown:
+        shown.until(lambda text: b"[Y/n]" in text)
+        shown.type("y\n")
+        done = shown.end()
+    assert done.code == 0 and done.out.count("took the hooks out of") == len(repositories), done
+    assert all(commits(home, repository).returncode == 0 for repository in repositories)
+
+
+def test_hooks_that_stay_say_what_to_do_without_gitcoord(hooked: tuple[Home, list[Path]]) -> None:
+    home, repositories = hooked
+    assert "would offer to take the hooks out of" in home.ok(INSTALLER, "--uninstall", "--dry-run")
+    result = home.run(INSTALLER, "--uninstall")
+    assert result.returncode == 0 and str(repositories[0]) in result.stdout and "--hooks" in result.stderr
+    refused = commits(home, repositories[0])
+    assert refused.returncode != 0 and "./install.sh --uninstall --hooks" in refused.stderr
+    assert "git coord" not in refused.stderr and "git claim" not in refused.stderr, "these commands are gone"
+    home.ok(INSTALLER)
+    home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
+    assert commits(home, repositories[0]).returncode == 0 and not list(home.data.iterdir())
+
+
+def test_an_agent_takes_no_hooks_out_by_uninstalling(hooked: tuple[Home, list[Path]]) -> None:
+    home, repositories = hooked
+    result = home.run(INSTALLER, "--uninstall", "--hooks")
+    assert f"the hooks stay in {repositories[0]}" in result.stderr
+    assert commits(home, repositories[0]).returncode != 0
 
 
 def test_dry_run_changes_nothing(home: Home, ready: Home) -> None:

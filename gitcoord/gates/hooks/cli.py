@@ -24,7 +24,13 @@ from gitcoord.terminal.screen import put
 
 def kit() -> Kit:
     """The hooks' sources and the path of git-claim."""
-    return Kit(hook_sources("", EVENTS), git_claim())
+    return Kit(hook_sources("", EVENTS), git_claim(), _registry())
+
+
+def _registry() -> str:
+    """The list of repositories with hooks, beside the tree that `install.sh` made; '' where another program installed gitcoord."""
+    data = Path(sys.prefix).parent
+    return str(data / "repositories") if (data / "manifest").is_file() else ""
 
 
 def hook_sources(below: str, events: tuple[str, ...]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
 from gitcoord.git.commands.refs import common_dir, hooks_dir, version
 from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import parse_settings
-from gitcoord.git.files import free_name, is_executable, read_file, remove_file, write_file
+from gitcoord.git.files import append_file, free_name, is_executable, read_file, remove_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
@@ -49,6 +49,7 @@ class Plan(NamedTuple):
     settings: list[tuple[str, str]]
     other: list[HookChange]  # hooks of the other way (`config` or `chain`), which are removed first
     gates: list[str]
+    registry: str = ""  # the list of repositories that uninstalling reads
 
     @property
     def changes(self) -> bool:
@@ -94,11 +95,12 @@ def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
     wanted += [(GATE, ref) for ref in gates]
     there = set(local)
     missing = [(key, value) for key, value in wanted if (key.lower(), value) not in there]
-    return Plan("config" if configured else "chain", directory, steps, missing, other, gates)
+    return Plan("config" if configured else "chain", directory, steps, missing, other, gates, kit.registry)
 
 
 def install(ctx: Context, found: Plan) -> None:
     """Carry out the plan. Repeating it is harmless. Hooks are installed before the settings name the refs that they judge."""
+    _register(ctx, found.registry)
     _undo(ctx, found.other)
     for step in found.steps:
         if step.action != "unchanged":
@@ -108,6 +110,17 @@ def install(ctx: Context, found: Plan) -> None:
         write_file(ctx.scratch(_ADDED), "".join(f"{ref}\n" for ref in [*_added(ctx), *added]).encode())
     for key, value in found.settings:
         _git_config(ctx, ["--add" if key == GATE else "--replace-all", key, value])
+
+
+def _register(ctx: Context, registry: str) -> None:
+    """Note this repository for `install.sh --uninstall`. It is not needed to judge: a list that cannot be written is left."""
+    common = _places(ctx)[0].encode("utf-8", "surrogateescape")
+    try:
+        known = read_file(registry, 1 << 20).split(b"\n") if registry else [common]
+        if common not in known and b"\n" not in common:
+            append_file(registry, common + b"\n")
+    except OSError:
+        pass
 
 
 def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:

@@ -11,10 +11,11 @@ _MADE = b"# Made by git coord install-hooks, sum "
 
 
 class Kit(NamedTuple):
-    """The sources of the hooks by file name, and the path of git-claim."""
+    """The sources of the hooks by file name, the path of git-claim, and the list of repositories that uninstalling reads."""
 
     sources: dict[str, str]
     git_claim: str
+    registry: str = ""
 
 
 def render(kit: Kit, event: str, *, chained: bool) -> bytes:
