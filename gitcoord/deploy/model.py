@@ -31,7 +31,7 @@ class Deployed(NamedTuple):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the command succeeded and no verification failed."""
+        """Return whether the command succeeded and no verification failed."""
         return self.outcome in (OK, UNVERIFIED) and self.code == 0 and self.verify_code in (0, NOT_RUN)
 
 

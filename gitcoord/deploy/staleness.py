@@ -143,7 +143,7 @@ def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
 
 
 def _contains(ctx: Context, commit: str, older: str, remote: str) -> bool:
-    """Whether `commit` contains `older`. In a shallow clone only a yes can be trusted."""
+    """Return whether `commit` contains `older`. In a shallow clone only a yes can be trusted."""
     code, _, complaint = compare_ancestry(without_grafts(ctx.repo.env), older, commit)
     if code not in (0, 1):
         raise _missing(ctx, complaint, remote, older)
@@ -204,7 +204,7 @@ def changed_files(ctx: Context, old: str, new: str) -> set[str]:
 
 
 def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
-    """Whether a merge would conflict, and where. Only the exit code is reliable: git may keep one side in the tree."""
+    """Return whether a merge would conflict, and in which files. Only git's exit code is reliable, not its tree."""
     code, out, complaint = merge_tree(without_grafts(ctx.repo.env), commit, tip)
     if code in (0, 1):
         _, *names = out.decode("utf-8", "surrogateescape").split("\0")

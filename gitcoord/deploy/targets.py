@@ -116,7 +116,7 @@ def _bad(key: str, why: str, *hints: str) -> CouldNotJudge:
 
 
 def match(target: Target, remote: str, ref: str) -> bool:
-    """Whether a push of this ref to this remote is a deploy of the target."""
+    """Return whether a push of this ref to this remote is a deploy of the target."""
     return target.remote in ("", remote) and any(_fits(pattern, ref) for pattern in target.refs)
 
 

@@ -1,4 +1,4 @@
-"""`git coord approvals`, `approve` and `deny`: what waits for a person, and the person's answer."""
+"""`git coord approvals`, `approve` and `deny`: the requests that wait for a person, and the person's answer."""
 
 from __future__ import annotations
 

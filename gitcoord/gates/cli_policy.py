@@ -1,4 +1,4 @@
-"""`git coord policy` and `git coord role`: what the project's policy says, and for whom."""
+"""`git coord policy` and `git coord role`: the project's policy, and the role of each agent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check(call: Call, values: Values, words: list[str]) -> int:
 
 
 def suggest(call: Call, values: Values, words: list[str]) -> int:
-    """It needs no ledger: what to mark is asked before gitcoord is set up, too."""
+    """Suggest paths to mark. It needs no ledger, so that it works before gitcoord is set up."""
     from gitcoord.policy.survey import suggestions
 
     if not call.ctx.repo.worktree:

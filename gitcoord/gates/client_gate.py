@@ -46,7 +46,7 @@ class Gate(GateBase):
         return outcome
 
     def _rests_on_others(self) -> bool:
-        """Whether another agent's heartbeat was read: it may be renewed at any moment, without an event."""
+        """Return whether another agent's heartbeat was read: it may be renewed at any moment, without an event."""
         return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
 
     def _validated_index(self, outcome: Verdicts, head: str, step: CommitChange, index: bytes) -> Verdicts:
@@ -79,7 +79,7 @@ class Gate(GateBase):
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 
     def _has_landed(self, move: RefUpdate) -> bool:
-        """Whether the remote itself has this commit as trunk: `git fetch origin main:main` moves trunk before the tracking ref.
+        """Return whether the remote itself has this commit as trunk: `git fetch origin main:main` moves trunk first.
 
         git never fetches into a branch that is checked out, so the remote is asked after few refusals only.
         """
@@ -131,7 +131,7 @@ class Gate(GateBase):
         return self._actor_alone()
 
     def _actor_alone(self) -> Verdicts:
-        """No content to judge; but the killed push nothing, and nobody does while everything is halted."""
+        """Judge the actor alone: killed agents push nothing, and during a halt nobody does."""
         return self._judge(self._policy_commit(), [CommitChange("", (), "", ())])
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
@@ -167,7 +167,7 @@ class Gate(GateBase):
         return self._validated(self._judge(base, steps, pushed=True), base, base, head)
 
     def _is_gated(self, ref: str) -> bool:
-        """Whether the ref is trunk, a deploy branch, or matched by gitcoord.gateRef in the local settings.
+        """Return whether the ref is trunk, a deploy branch, or matched by gitcoord.gateRef in the local settings.
 
         Our hook has matched the patterns exactly. Other hook managers pass every ref, so here everything below the part before
         the first '*', '?' or '[' matches.
@@ -182,7 +182,7 @@ class Gate(GateBase):
         return any(match(target, target.remote, ref) for target in known)
 
     def _is_fetch(self, move: RefUpdate) -> bool:
-        """Whether this may be a plain `git fetch` from the authority, of which the refs here are copies.
+        """Return whether this may be a plain `git fetch` from the authority, of which the refs here are copies.
 
         The ledger may only fast-forward.
         """
@@ -193,7 +193,7 @@ class Gate(GateBase):
         return self._is_ancestor(move.old, move.new)
 
     def _is_copy(self, move: RefUpdate) -> bool:
-        """Whether this push only updates a copy of the ledger, as a backup does."""
+        """Return whether this push only updates a copy of the ledger, as a backup does."""
         if move.ref != LEDGER:
             return False
         chain = [move.old, move.new] if move.old else [move.new]

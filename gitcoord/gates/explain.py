@@ -170,7 +170,7 @@ def private_rules(ctx: Context) -> str:
 
 
 def _is_strange(word: str) -> bool:
-    """Whether this is an unknown attribute, or an unknown tier of `gitcoord-guard` (which counts as the strictest)."""
+    """Return whether the attribute is unknown, or an unknown tier of `gitcoord-guard`: it counts as the strictest."""
     name, given, value = word.lstrip("-!").partition("=")
     tier = given and name == "gitcoord-guard" and value not in (BLOCK, CHECKPOINT, WARN)
     return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier))

@@ -43,7 +43,7 @@ class GitHistory:
         self.answers: dict[tuple[object, ...], object] = {}  # for `remembered`
 
     def often(self, *what: str) -> bool:
-        """Whether this was asked often enough to read the answer for all paths at once."""
+        """Return whether this was asked often enough to read the answer for all paths at once."""
         self._asked[what] = self._asked.get(what, 0) + 1
         return self._asked[what] > _FEW
 

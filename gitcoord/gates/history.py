@@ -88,7 +88,7 @@ def _change(meta: str, path: str) -> Change:
 
 
 def merge_changes(ctx: Context, step: CommitChange, index: bytes = b"") -> CommitChange:
-    """The step with the merge's own changes: what differs from the tree that git alone makes of its parents, one by one.
+    """The step with the merge's own changes: its differences from the tree that git alone makes of the parents.
 
     A step without an id is the index.
     """

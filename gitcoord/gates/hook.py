@@ -144,7 +144,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
 
 def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:
-    """Somebody may be allowed to do this, and it is not known who acts."""
+    """Raise Refused: the action may be allowed for somebody, but the actor is unknown."""
     screen.note(f"error: {_WHAT[hook]} could not be judged: {problem.message}")
     screen.note(*("  " + _line(verdict) for verdict in outcome.refused[:_SHOWN]))
     screen.hint("a person does it at a terminal; git coord setup says there how editors may commit for that person")
@@ -201,7 +201,7 @@ def _oid(text: str) -> str:
 
 
 def _is_packing(ctx: Context, move: RefUpdate) -> bool:
-    """Whether git only moves this ref between a loose file and packed-refs. Writers may update it meanwhile."""
+    """Return whether git only moves this ref between a loose file and packed-refs. Writers may update it meanwhile."""
     if move.new and not move.old and ctx.store.resolve([move.ref])[0] == move.new:
         return True
     from gitcoord.git.packing import is_packing

@@ -187,7 +187,7 @@ class _Judge:
             self._add("lineage", agent, message, step, change, hints=hints)
 
     def _claims_on(self, agent: str, path: str) -> tuple[bool, list[dict[str, object]]]:
-        """Whether the agent or the one who pushes has a write claim on the path, and the live conflicting claims of others.
+        """Return whether the agent or the pusher has a write claim on the path, and others' live conflicting claims.
 
         The one who pushes counts because the receiver of a handoff pushes commits that name the sender.
         """
@@ -264,7 +264,7 @@ class _Judge:
         self._add(rule, agent, message, step, change, hints=(hint,), asks=asks and not by_setting)
 
     def _is_used_up(self, step: CommitChange, change: Change, record: Approval) -> bool:
-        """Whether, since the request, the history below the change has had this content and then replaced it."""
+        """Return whether, since the request, the history below the change has had this content and then replaced it."""
         return any(self._history.left_again(at, *change, record.bases) for at in step.parents)
 
 
@@ -307,5 +307,5 @@ def path_word(path: str) -> str:
 
 
 def is_family(holder: str, agent: str) -> bool:
-    """Whether one is the other, or its subagent. A hook cannot see which subagent acts."""
+    """Return whether one is the other, or its subagent. A hook cannot see which subagent acts."""
     return holder == agent or agent.startswith(holder + ".") or holder.startswith(agent + ".")

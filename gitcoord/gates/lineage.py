@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         """
 
         def is_ancestor(self, old: str, new: str) -> bool:
-            """Whether `new` contains `old`."""
+            """Return whether `new` contains `old`."""
 
         def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
             """For each commit whether `at` contains it. Commits that are missing in the answer need `is_ancestor`."""
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
             """[commit, mode, blob] of each commit since `base` that changed the path."""
 
         def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
-            """Whether some commit of `at`, since the merge base with the release, had exactly the released file."""
+            """Return whether a commit of `at`, since the merge base with the release, had exactly the released file."""
 
         def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
-            """Whether some commit of `at` since the bases had this file, and `at` has another one now."""
+            """Return whether some commit of `at` since the bases had this file, and `at` has another one now."""
 
         def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
             """The file that a clean merge leaves; None where it is not clean."""
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
             """The file that a clean cherry-pick leaves; None where it is not clean."""
 
         def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
-            """Whether this version of an attributes file changes any `gitcoord-*` attribute."""
+            """Return whether this version of an attributes file changes any `gitcoord-*` attribute."""
 
 
 _FEW = 16  # above this many paths, all releases are read at once
@@ -154,7 +154,7 @@ class Lineages:
         return None
 
     def _joined(self, step: CommitChange, path: str, record: Released) -> bool:
-        """Whether a later step merges this one with something that contains the release.
+        """Return whether a later step merges this one with something that contains the release.
 
         The merge counts if git alone made it at that path, or if it leaves work of its own there, which needs a claim. It does
         not count if it takes one released side and so drops the other.
@@ -173,11 +173,11 @@ class Lineages:
         return False
 
     def _is_part(self, step: CommitChange, record: Released) -> bool:
-        """Whether the step is one of the released commits."""
+        """Return whether the step is one of the released commits."""
         return bool(step.oid) and self._contains(record.commit, step.oid)
 
     def _contains(self, new: str, old: str) -> bool:
-        """Whether `old` is an ancestor of `new`. One of the two is a release; git is asked for many releases at once."""
+        """Return whether `old` is an ancestor of `new`. One of them is a release; git is asked for many at once."""
         if (new, old) not in self._ancestry:
             if len(self._commits) > _FEW_COMMITS:
                 self._ask_for_all(new, old)

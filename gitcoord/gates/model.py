@@ -98,7 +98,7 @@ def readers(state: State) -> list[Reader]:
 
 
 def has_read(state: State, agent: str, version: str) -> bool:
-    """Whether the agent, or one of which it is a subagent, has read this version."""
+    """Return whether the agent, or one of which it is a subagent, has read this version."""
     while agent:
         if any(row.version == version for row in reader(state, agent).read):
             return True

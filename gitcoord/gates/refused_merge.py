@@ -46,7 +46,7 @@ class Cleaned(NamedTuple):
 
 
 def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned | None:
-    """Put back what a refused fast-forward wrote, else note it. None where this is no fast-forward of merge or pull."""
+    """Put back the files that a refused fast-forward wrote, else note its tip. None for other commands."""
     here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
     move = next((move for move in moves if here == f"ref: {move.ref}" and move.old and move.new), None)
     start = _merge_start() if move is not None and ctx.repo.worktree else 0
@@ -70,7 +70,7 @@ def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned 
 
 
 def _merge_start() -> int:
-    """When the git process that runs this hook began, if it merges; 0 if it does something else, or it cannot be told."""
+    """The start time of the git process that runs this hook, if it merges; 0 for another one, or if unknown."""
     pid = getppid()
     for _ in range(4):
         name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
@@ -84,7 +84,7 @@ def _merge_start() -> int:
 
 
 def _is_merge(words: list[str]) -> bool:
-    """Whether these words after `git` begin a merge or a pull."""
+    """Return whether these words after `git` begin a merge or a pull."""
     rest = iter(words)
     for word in rest:
         if word in _VALUES:
@@ -95,7 +95,7 @@ def _is_merge(words: list[str]) -> bool:
 
 
 def _existed(ctx: Context, oid: str, start: int) -> bool:
-    """Whether the commit was there before that process: then the process did not make it."""
+    """Return whether the commit was there before that process: then the process did not make it."""
     objects = f"{ctx.repo.common_dir}/objects"
     loose = f"{objects}/{oid[:2]}/{oid[2:]}"
     files = [loose] if exists(loose) else [f"{objects}/pack/{name}" for name in list_files(f"{objects}/pack")]
@@ -103,7 +103,7 @@ def _existed(ctx: Context, oid: str, start: int) -> bool:
 
 
 def _not_as_written(ctx: Context, environ: Environ, move: RefUpdate, changes: list[Change], start: int) -> str:
-    """Why the index and the files may hold more than what the merge wrote; '' if they do not."""
+    """The reason why index and files may hold more than the merge wrote; '' if they do not."""
     if environ.get(b"GIT_INDEX_FILE") or exists(f"{ctx.repo.git_dir}/index.lock"):
         return "another process may be writing the index"
     if any(change.mode == _SUBMODULE for change in changes):
@@ -117,7 +117,7 @@ def _not_as_written(ctx: Context, environ: Environ, move: RefUpdate, changes: li
 
 
 def _was_written(ctx: Context, change: Change, start: int) -> bool:
-    """Whether the file changed after that process began, to a tick: the clock of files is coarse. It was compared with the index."""
+    """Return whether the file changed after that process began, within a tick of the file clock."""
     try:
         found = lstat(f"{ctx.repo.worktree}/{change.path}")
     except OSError:

@@ -97,7 +97,7 @@ def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) 
 
 
 def _is_excepted(ctx: Context, source: Source, validator: Validator, place: str) -> bool:
-    """Whether the validator's section names this file of the work tree as an exception."""
+    """Return whether the validator's section names this file of the work tree as an exception."""
     from gitcoord.policy.patterns import matching
 
     top, patterns = f"{ctx.repo.worktree}/", validator.every("except")

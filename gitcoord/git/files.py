@@ -271,7 +271,7 @@ def file_identity(path: str) -> str:
 
 
 def modified(path: str) -> int:
-    """When a file was last written, in nanoseconds; 0 where there is none."""
+    """The time when a file was last written, in nanoseconds; 0 if there is none."""
     found = _found_itself(path)
     return found.st_mtime_ns if found is not None else 0
 

@@ -92,7 +92,7 @@ def start_time(pid: int) -> str:
 
 
 def started_at(pid: int) -> int:
-    """When a process began, in nanoseconds of the clock of files, within one TICK_NS; 0 where that cannot be told."""
+    """The start time of a process, in nanoseconds of the file clock, within one TICK_NS; 0 if unknown."""
     ticks = start_time(pid)
     if not ticks or not hasattr(time, "CLOCK_BOOTTIME"):
         return 0

@@ -38,7 +38,7 @@ class Pygit2Reader:
         return [oid if oid is not None and oid in self._repo else None for oid in oids]
 
     def refresh(self) -> None:
-        """Nothing is remembered."""
+        """Do nothing: nothing is cached."""
 
     def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         try:

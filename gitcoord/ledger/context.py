@@ -147,7 +147,7 @@ class Context:
         return get_setting(self.repo.env, f"gitcoord.{name}", file=path).text.strip()
 
     def may_name_another_ledger(self) -> bool:
-        """Whether the policy in the work tree lacks the root of this clone's ledger: `named_ledger` then looks closer."""
+        """Return whether the policy in the work tree lacks this ledger's root: `named_ledger` then looks closer."""
         root = self.settings.get("gitcoord.root").encode()
         if not root or not self.repo.worktree:
             return False

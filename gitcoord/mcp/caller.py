@@ -1,4 +1,4 @@
-"""One verb called from a process that stays: the same handlers as the command line's, answering with data."""
+"""One verb called from a long-lived process: the same handlers as the command line's, answering with data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 class _Answer(Screen):
-    """A screen that keeps what a verb answers: stdout belongs to the protocol."""
+    """A screen that keeps a verb's answer: stdout belongs to the protocol."""
 
     def __init__(self) -> None:
         super().__init__({}, json=True)
@@ -39,7 +39,7 @@ class Caller:
         self._marks: list[tuple[int, ...]] = []
 
     def call(self, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
-        """(the answer as `--json` gives it, did it go wrong). A rule's no is an answer of its own kind: code, message, hints."""
+        """(the answer as `--json` gives it, whether it is an error). A refusal has code, message and hints."""
         try:
             return self._run(verb, values, words), False
         except GitcoordError as error:
@@ -59,7 +59,7 @@ class Caller:
         return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
 
     def _context(self) -> Context:
-        """Settings are read again when they change, refs each time: others write too."""
+        """The context. Settings are read again when they change, refs each time: others write too."""
         ctx = self._ctx
         if ctx is not None and self._marks == _marks(ctx):
             ctx.store.refresh()

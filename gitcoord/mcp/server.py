@@ -41,7 +41,7 @@ Text = Callable[..., Coroutine[Any, Any, CallToolResult]]
 
 
 def result_of(row: Row, wrong: bool) -> CallToolResult:
-    """The same twice: as text for models, as data for programs."""
+    """The answer twice: as text for models, as data for programs."""
     return CallToolResult(content=[TextContent(type="text", text=dumps(row))], structured_content=row, is_error=wrong)
 
 
@@ -56,7 +56,7 @@ def build(caller: Caller) -> MCPServer[Any]:
 
 
 def _refuse_unknown_arguments(server: MCPServer[Any], name: str) -> None:
-    """The library drops an argument that it does not know: `message` instead of `reason`, say, was lost without a word."""
+    """Refuse unknown arguments, which the library drops: `message` instead of `reason`, for example, would be lost."""
     tool: Any = server._tool_manager.get_tool(name)
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
@@ -98,7 +98,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         return ask("release", paths, all=not paths, commit=commit)
 
     async def list_(mine: bool = False) -> CallToolResult:
-        """Who holds what now."""
+        """List the live claims and their holders."""
         return ask("list", [], mine=mine)
 
     async def check(paths: Paths) -> CallToolResult:
@@ -201,7 +201,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         prose: Annotated[bool, Field(description="Only what was written.")] = False,
         number: Annotated[int, Field(description="At most so many, the last ones.", ge=1, le=1000)] = 50,
     ) -> CallToolResult:
-        """What was written and what happened, one story, oldest first."""
+        """Show the journal: entries and events in one list, oldest first."""
         values = {"since": since, "path": path, "agent": agent, "prose": prose, "number": str(number)}
         return result_of(*caller.call(COORD["journal show"], _values(values), []))
 
@@ -209,12 +209,12 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 
 def _values(given: dict[str, Any]) -> Values:
-    """Options as a verb takes them: what was not said is not there."""
+    """The options of a verb, without those that were not given."""
     return {key: value for key, value in given.items() if value not in ("", False, [])}
 
 
 def serve() -> None:
-    """Until the client closes its end."""
+    """Serve until the client closes its end."""
     caller = Caller()
     try:
         build(caller).run("stdio")

@@ -1,4 +1,4 @@
-"""Whether the project's policy restricts who may claim a path.
+"""The cached answer to whether the project's policy restricts who may claim a path.
 
 Most policies do not. That is cached by commit, so that a plain claim does not load the reader of policies.
 """

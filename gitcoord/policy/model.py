@@ -299,7 +299,7 @@ def unknown_settings(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def is_own_file(path: str) -> bool:
-    """Whether this is below `.gitcoord/` or an attributes file (see `same_answers` for changes of the latter)."""
+    """Return whether the path is below `.gitcoord/` or is an attributes file (see `same_answers` for those)."""
     return path.startswith(".gitcoord/") or path == ".gitcoord" or is_attributes_file(path)
 
 
@@ -308,7 +308,7 @@ def is_attributes_file(path: str) -> bool:
 
 
 def same_answers(old: bytes, new: bytes, top: bytes = b"") -> bool:
-    """Whether a change of an attributes file keeps every `gitcoord-*` attribute. `top` is the file that defines macros."""
+    """Return whether a change of an attributes file keeps every `gitcoord-*` attribute. `top` defines macros."""
     return _policy_lines(old, new + b"\n" + top) == _policy_lines(new, old + b"\n" + top)
 
 

@@ -75,7 +75,7 @@ class Source:
 
     @property
     def says_who_reads(self) -> bool:
-        """Whether any path may have `gitcoord-read`."""
+        """Return whether any path may have `gitcoord-read`."""
         return bool(self._record.get("reads")) or self.overlay is not None
 
     @property

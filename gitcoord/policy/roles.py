@@ -39,7 +39,7 @@ def given_role(state: State, agent: str) -> GivenRole | None:
 
 
 def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
-    """Whether the actor is a person at a terminal, and a listed approver where the policy lists any."""
+    """Return whether the actor is a person at a terminal, and a listed approver where the policy lists any."""
     named = list(approvers)
     return actor.person and not actor.by_setting and (not named or actor.agent in named)
 
@@ -63,7 +63,7 @@ def not_an_overseer(state: State, actor: Actor, world: World, action: str) -> Re
 
 
 def may_not_stop(state: State, actor: Actor, world: World, action: str) -> Refusal | None:
-    """The refusal of a kill or a halt by an agent without a role with `overseer`. Any person may stop, listed as approver or not."""
+    """The refusal of a kill or a halt by an agent without `overseer`. Any person may stop agents, approver or not."""
     if actor.person or _oversees(state, world.policy(), actor):
         return None
     return Refusal("person", f"only a person at a terminal may {action}", hints=("ask one of them",))
@@ -127,7 +127,7 @@ def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
 
 
 def is_free(state: State, policy: Policy, actor: Actor, agent: str) -> bool:
-    """Whether this agent's role may write paths without `gitcoord-writers`."""
+    """Return whether this agent's role may write paths without `gitcoord-writers`."""
     role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
     return not policy.roles.get(role, Role()).readonly
 

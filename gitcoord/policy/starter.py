@@ -207,7 +207,7 @@ def name_ledger(repo: Repo, root: str, remote: str) -> list[str]:
 def remove_starter(
     repo: Repo, root: str, email: str, remote: str = "", *, dry_run: bool
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Remove what was neither committed nor changed. Gives the removed files with their old content, and the others."""
+    """Remove starter files that were neither committed nor changed. Gives them with their content, and the others."""
     removed: dict[str, bytes] = {}
     left: list[str] = []
     if not repo.worktree:
@@ -242,7 +242,7 @@ def _before(content: bytes, starter: bytes) -> bytes | None:
 
 
 def _is_policy(path: Path) -> bool:
-    """Whether the file exists and has to do with gitcoord."""
+    """Return whether the file exists and has to do with gitcoord."""
     return path.exists() and (path.name != ".gitattributes" or _MARK.encode() in _content(path))
 
 

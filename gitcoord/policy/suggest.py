@@ -1,4 +1,4 @@
-"""Suggestions of paths to mark, from the names of a project's files and from who changed which file when."""
+"""Suggestions of paths to mark, from the names of a project's files and from its history of changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 10
 
 
 class Suggestion(NamedTuple):
-    """One line of .gitattributes, why it is suggested, and how many files it matches."""
+    """One line of .gitattributes, the reason for it, and how many files it matches."""
 
     pattern: str
     kind: str
@@ -26,7 +26,7 @@ class Suggestion(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One commit: who made it, when (seconds), and the files that it changed."""
+    """One commit: its author, its time (seconds), and the files that it changed."""
 
     who: str
     at: int

@@ -1,4 +1,4 @@
-"""Looking at a work tree: which of its files are marked, and which could be."""
+"""Surveys of a work tree: the marked files, and files that could be marked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def suggestions(ctx: Context) -> list[Suggestion]:
 
 
 def protected(ctx: Context) -> Protection:
-    """By the attributes in the work tree."""
+    """The marked and unmarked files, by the attributes in the work tree."""
     paths = _files(ctx, "visible")
     answer = check_attribute(ctx.repo.env, CLAIM, paths, ctx.repo.worktree)
     words = answer.require("git cannot read the attributes", StoreError).entries

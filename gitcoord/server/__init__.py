@@ -1,1 +1,1 @@
-"""The gate on the server: who pushes, what a push changes, and whether its events follow from the rules."""
+"""The gate on the server: the account that pushes, the changes of a push, and whether its events follow the rules."""

@@ -1,4 +1,4 @@
-"""Finds the account that pushes, and the agents that it may act for.
+"""The account that pushes, and the agents that it may act for.
 
 `<repository>/gitcoord/accounts`, in git-config syntax, belongs to the server's administrator:
 
@@ -51,7 +51,7 @@ def _fits(pattern: str, agent: str) -> bool:
 
 
 class Pusher:
-    """One push's account, and the agent that it names by push option. No account: everybody is believed."""
+    """The account of one push, and the agent that its push option names. Without an account every name is accepted."""
 
     def __init__(self, account: Account | None, option: str) -> None:
         self.account = account
@@ -67,7 +67,7 @@ class Pusher:
         return self.account is None or self.account.may(agent)
 
     def require(self, agent: str, what: str) -> None:
-        """Refused unless this account may act for the agent."""
+        """Raise Refused unless this account may act for the agent."""
         if self.account is None or self.account.may(agent):
             return
         raise refused(
@@ -78,7 +78,7 @@ class Pusher:
         )
 
     def actor(self, agent: str) -> Actor:
-        """The agent as an actor. Without accounts the client's word on who is a person is believed."""
+        """The agent as an actor. Without accounts, the client says who is a person."""
         if self.account is None:
             return Actor(agent, person=True, unchecked=True)
         return Actor(agent, person=self.account.person and agent in self.account.own_names)
@@ -104,7 +104,7 @@ class Pusher:
         )
 
     def _coder(self, agent: str) -> Actor:
-        """Without accounts nobody can tell a person from an agent here, and the stricter of both counts."""
+        """The agent as the actor of a push of code. Without accounts nobody counts as a person, which is stricter."""
         return Actor(agent) if self.account is None else self.actor(agent)
 
 
@@ -116,7 +116,7 @@ def _agent(name: str) -> str:
 
 
 def read_accounts(ctx: Context) -> dict[str, Account] | None:
-    """The accounts; None where names are trusted. A file that is there and cannot be read closes the gate."""
+    """The accounts; None where names are trusted. Raises where the file exists and cannot be read."""
     path = f"{ctx.repo.scratch}/{FILE}"
     if not exists(path):
         return None
@@ -152,7 +152,7 @@ def _pattern(name: str, value: str) -> str:
 
 
 def variable(ctx: Context) -> str:
-    """The environment variable that is believed."""
+    """The environment variable that names the account."""
     wish = ctx.settings.get(SETTING).removeprefix("env:")
     if wish and not wish.replace("_", "").isalnum():
         raise CouldNotJudge(f"{SETTING} is no name of a variable: '{printable(wish)}'")
@@ -160,7 +160,7 @@ def variable(ctx: Context) -> str:
 
 
 def find_pusher(ctx: Context, environ: dict[str, str], option: str) -> Pusher:
-    """Refused where the accounts are known and this is none of them."""
+    """The pusher. Raises Refused for an account that the file does not list."""
     accounts = read_accounts(ctx)
     if accounts is None:
         return Pusher(None, option)

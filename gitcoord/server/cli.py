@@ -18,7 +18,7 @@ from gitcoord.world.open import open_repository
 
 
 def _open(call: Call, repository: str) -> Context:
-    """Another repository than the one around this process."""
+    """Open the named repository instead of the current one."""
     place = Path(repository).resolve()
     git_dir = place / ".git" if (place / ".git").is_dir() else place
     if not (git_dir / "objects").is_dir():

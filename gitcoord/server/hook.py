@@ -1,4 +1,4 @@
-"""`git-claim --receive`: what the server's pre-receive hook runs. Fails closed.
+"""`git-claim --receive`: the command that the server's pre-receive hook runs. It fails closed.
 
 git tells on stdin which refs are to move. Pushed objects lie in a quarantine that only git's own variables lead to: they
 are handed on to the children that read. What judging makes itself (trial merges) goes to a directory of its own and is
@@ -54,7 +54,7 @@ def main(words: list[str]) -> int:
 
 
 class _Push:
-    """One push under judgement, and what must be tidied up after it."""
+    """One push under judgement, and the temporary files to remove after it."""
 
     def __init__(self, env: Environ) -> None:
         self._env = env
@@ -116,7 +116,7 @@ def _stdin() -> bytes:
 
 
 def _repo(env: Environ) -> Repo:
-    """receive-pack runs its hooks inside the repository, and names it."""
+    """The repository that receive-pack names in the hook's environment."""
     text = env.get(b"GIT_DIR", b".").decode("utf-8", "surrogateescape")
     git_dir = text if text.startswith("/") else f"{getcwd()}/{text}".removesuffix("/.")
     clean = clean_environ(env)
@@ -140,7 +140,7 @@ def _workplace(repo: Repo, data: bytes) -> str:
 
 
 def _with_object_directory(repo: Repo, place: str) -> Repo:
-    """New objects go to `place`; the quarantine and the repository are read."""
+    """The environment in which new objects go to `place`; the quarantine and the repository are read."""
     quarantine = repo.env.get(b"GIT_OBJECT_DIRECTORY", b"")
     others = repo.env.get(b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"")
     own = _quoted(repo.objects.encode("utf-8", "surrogateescape"))
@@ -153,7 +153,7 @@ def _with_object_directory(repo: Repo, place: str) -> Repo:
 
 
 def _quoted(path: bytes) -> bytes:
-    """As git reads a list of directories: in C quotes where a colon or quote is in it."""
+    """The directory in C quotes where it contains a colon or a quote, as git reads a list of directories."""
     if b":" not in path and not path.startswith(b'"'):
         return path
     return b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
@@ -211,7 +211,7 @@ def _option(env: Environ) -> str:
 
 
 def _report(ctx: Context, found: list[tuple[Verdicts, list[Verdict]]]) -> int:
-    """Warnings and refusals of code, to the pusher; what only watches goes to a file."""
+    """Print warnings and refusals of code for the pusher; append notices of stage `monitor` to a file."""
     verdicts = [verdict for outcome, stale in found for verdict in (*stale, *outcome.verdicts)]
     refused = [verdict for verdict in verdicts if verdict.stage == "enforce"]
     noted = [verdict for verdict in verdicts if verdict.stage != "enforce"]

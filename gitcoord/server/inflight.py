@@ -1,4 +1,4 @@
-"""Registry of pushes that are landing: what each reads or writes, as long as its receive-pack lives.
+"""Registry of pushes that are landing: the agents and paths that each reads or writes, while its receive-pack lives.
 
 A check before the refs move says nothing about the moment in which they move. So every push of events or code takes a ticket
 before it reads the state by which it is judged. A push of code waits for pushes of the ledger with a lower ticket that write
@@ -47,7 +47,10 @@ class Footprint(NamedTuple):
     paths: frozenset[str] = frozenset()
 
     def conflicts_with(self, other: Footprint) -> bool:
-        """An empty footprint conflicts with none, not even `everything`: two pushes of code never wait for each other."""
+        """Return whether one must wait for the other.
+
+        An empty footprint conflicts with none, not even `everything`: two pushes of code never wait for each other.
+        """
         if NOTHING in (self, other):
             return False
         if self.everything or other.everything:
@@ -59,18 +62,18 @@ NOTHING, EVERYTHING = Footprint(), Footprint(True)
 
 
 def footprint(agents: Iterable[str], paths: Iterable[str]) -> Footprint:
-    """Paths are compared without case: a needless conflict costs a little time, a missed one a stale write."""
+    """The footprint, with folded paths: a needless conflict costs a little time, a missed one a stale write."""
     keys = frozenset(fold(path, case=True) for path in paths)
     return EVERYTHING if len(keys) > _MANY else Footprint(False, frozenset(agents), keys)
 
 
 def _agents_overlap(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Subagents belong to their parents."""
+    """Return whether the sides share an agent; a subagent counts as its parent."""
     return any(a == b or a.startswith(b + ".") or b.startswith(a + ".") for a in some for b in others)
 
 
 def _paths_overlap(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Is a path of one side that of the other, or above or below it?"""
+    """Return whether a path of one side equals, contains or lies below a path of the other."""
     if not some.isdisjoint(others):
         return True
     return any(above in others for path in some for above in ancestors(path)) or any(
@@ -90,7 +93,7 @@ class Entry(NamedTuple):
 
 
 class Inflight:
-    """This repository's registry, seen by one push."""
+    """The registry of this repository, as one push uses it."""
 
     def __init__(self, common: str, scratch: str, boot: str, mono: Callable[[], int]) -> None:
         self._common = common
@@ -104,7 +107,7 @@ class Inflight:
     # --- tickets
 
     def register(self, *, reads: Footprint = NOTHING, writes: Footprint = NOTHING) -> None:
-        """Take the next ticket. StoreError where nothing can be written: then nothing may be let through."""
+        """Take the next ticket. Raises StoreError where nothing can be written: then nothing may pass."""
         self._locked(lambda: self._register(reads, writes))
 
     def _locked(self, action: Callable[[], None]) -> None:
@@ -150,7 +153,7 @@ class Inflight:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
     def must_wait(self) -> bool:
-        """Is a push with a lower ticket still landing that this one must wait for?"""
+        """Return whether a push with a lower ticket is still landing that this one must wait for."""
         assert self._entry is not None
         mine = self._entry
         if not self.enabled:
@@ -163,7 +166,7 @@ class Inflight:
         return False
 
     def withdraw(self) -> None:
-        """This push was refused: nobody needs to wait for it."""
+        """Remove this push, which was refused: the others need not wait for it."""
         if self._entry is not None:
             remove_file(f"{self._directory}/{self._entry.ticket}.{self._entry.pid or '-'}")
         if self.pid:
@@ -195,7 +198,7 @@ class Inflight:
     # --- the transaction
 
     def note_refs(self, lines: list[str]) -> None:
-        """The refs of this push that must move together, as the reference-transaction hook will be told of them."""
+        """Record the refs of this push that must move in one transaction, for the reference-transaction hook."""
         if not self.pid:
             return
         start = start_time(int(self.pid))
@@ -209,7 +212,7 @@ class Inflight:
         self._locked(note)
 
     def _reap_dead_pushes(self) -> None:
-        """Drop the notes of pushes that have ended, and the locks that a killed one left behind: nobody else would."""
+        """Remove the notes of pushes that have ended, and the locks that a killed one left."""
         for name in list_files(self._directory):
             kind, _, pid = name.partition(".")
             if kind != "refs" or not pid.isdecimal():
@@ -229,7 +232,7 @@ class Inflight:
         return namespace != (own_namespace() or "-") or runs_still(pid, start)
 
     def _unlock(self, pid: str, rows: list[list[str]]) -> None:
-        """Only locks that were made after the push was judged and before it said that it held them: those are its own.
+        """Remove locks that were made after the push was judged and before it held them: those are its own.
 
         One of git's own housekeeping, made later, is not; nor is one that somebody else had, or the push could not lock.
         """
@@ -245,7 +248,7 @@ class Inflight:
 
 
 def _parse(data: bytes, ticket: int, pid: str) -> Entry:
-    """Files are replaced whole, so what cannot be read was not written by a push: it is of no boot, and dead."""
+    """The content of a note. Files are replaced whole, so an unreadable one is of no push: it counts as dead."""
     try:
         *head, reads, writes = loads(data, _LIMIT)
         held = [

@@ -1,4 +1,4 @@
-"""The gate in a repository that others push to: its hooks in and out, what it guarantees as it is set up, its keys."""
+"""Installation of the gate in a repository that others push to: its hooks, its guarantees, its keys."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
 
 
 def install(ctx: Context, found: Plan) -> None:
-    """Do as planned. Repeating it is harmless."""
+    """Carry out the plan. Repeating it is harmless."""
     for step in found.steps:
         if step.action != "unchanged":
             put(step.path, step.data, step.kept)
@@ -108,7 +108,7 @@ def removal(ctx: Context) -> list[HookChange]:
 
 
 def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
-    """Do as planned; the settings that the installer made go too, unless somebody changed them. Accounts and keys stay."""
+    """Carry out the plan, and remove the settings that `install` made and nobody changed. Accounts and keys stay."""
     for step in steps:
         if step.path.endswith("/gitcoord"):
             remove_file(step.path)
@@ -181,7 +181,7 @@ def _signers(ctx: Context) -> str:
 
 
 def add_key(ctx: Context, agent: str, file: str) -> Key:
-    """From now on this key signs for the agent, beside those that do. Adding it again changes nothing."""
+    """Let this key sign for the agent, beside the listed ones. Repeating it is harmless."""
     key = _public_key(ctx, check_agent(agent), file)
     if not any((other.agent, other.key) == (key.agent, key.key) for other in keys(ctx)):
         text = _signers(ctx)
@@ -190,7 +190,7 @@ def add_key(ctx: Context, agent: str, file: str) -> Key:
 
 
 def rotate_key(ctx: Context, agent: str, file: str) -> Key:
-    """This key and no other signs for the agent."""
+    """Let this key, and no other, sign for the agent."""
     key = _public_key(ctx, check_agent(agent), file)
     kept = [line for line in _signers(ctx).splitlines() if line.split()[:1] != [agent]]
     _write(ctx, "".join(f"{line}\n" for line in [*kept, key.line]))
@@ -198,7 +198,7 @@ def rotate_key(ctx: Context, agent: str, file: str) -> Key:
 
 
 def revoke_key(ctx: Context, agent: str, file: str = "") -> int:
-    """No key, or no longer this one, signs for the agent; gives how many were taken off the list."""
+    """Remove this key, or all keys, of the agent; gives how many were removed."""
     wanted = _public_key(ctx, check_agent(agent), file).key if file else ""
     gone = {key.line for key in keys(ctx) if key.agent == agent and wanted in ("", key.key)}
     _write(ctx, "".join(f"{line}\n" for line in _signers(ctx).splitlines() if line not in gone))

@@ -23,7 +23,7 @@ class Limits(NamedTuple):
     wait: int
 
     def check_size(self, ctx: Context, oid: Oid, kind: str, what: str, limit: int = 0) -> None:
-        """Refused unless the object is of this kind and small enough to be read."""
+        """Raise Refused unless the object has this type and is small enough to be read."""
         assert isinstance(ctx.store, PlumbingStore)
         found, actual, size = ctx.store.headers([oid])[0]
         if found is None or actual != kind:
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
 
 
 def read_limits(ctx: Context, *, beginning: bool) -> Limits:
-    """`beginning`: the push makes the ledger, and may bring a whole history."""
+    """The limits. `beginning`: the push makes the ledger, and may bring a whole history."""
     found = {key: _number(ctx, key, default) for key, default in _DEFAULTS.items()}
     events = "maxHistory" if beginning else "maxEvents"
     return Limits(found[events], events, found["maxEventBytes"], found["maxCommits"], found["wait"])

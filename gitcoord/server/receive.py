@@ -1,4 +1,4 @@
-"""The server's gate, which no client can skip: decides whether a push may land, and refuses what it cannot judge.
+"""The server's gate, which no client can skip: it decides whether a push may land, and refuses where it cannot judge.
 
 Namespaces first, then the ledger, then the refs that follow it, then code. A repository without a ledger lets everything
 through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing is written but notes below `gitcoord/`.
@@ -36,7 +36,7 @@ ALLOW = "gitcoord.server.allow"
 
 
 class Parts:
-    """A push, sorted. Refused where a ref lies in a namespace that is not for pushing.
+    """The refs of a push by namespace. Raises Refused for a ref in a namespace that is not for pushing.
 
     A symbolic ref is an alias: git moves its target, so the target is judged, as if it had been pushed by its own name.
     """
@@ -117,7 +117,7 @@ def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refus
 def receive(
     ctx: Context, registry: Inflight, find_pusher: Callable[[], Pusher], moves: list[RefUpdate]
 ) -> list[tuple[Verdicts, list[Verdict]]]:
-    """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
+    """Judge a push; gives the verdicts on its code. Raises Refused or CouldNotJudge for its other refs."""
     parts = Parts(ctx, moves)
     there = ctx.store.target(LEDGER)
     if not parts.private and (there is None or not parts.code):
@@ -157,7 +157,7 @@ def _code(
     events: list[Event],
     there: str | None,
 ) -> CodePush | None:
-    """Take the ticket, and gather what the push changes. From here on the ledger may be read."""
+    """Take the ticket, and gather the changes of the push. From here on the ledger may be read."""
     judges = bool(parts.code) and there is not None
     if events or judges:
         registry.register(reads=EVERYTHING if judges else NOTHING, writes=written_by(events))
@@ -184,7 +184,7 @@ def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
 
 
 def written_by(events: list[Event]) -> Footprint:
-    """The agents and paths whose code pushes these events may judge differently."""
+    """The agents and paths whose pushes of code these events may affect."""
     agents: set[str] = set()
     paths: set[str] = set()
     for event in events:
@@ -204,7 +204,7 @@ def _lookup(ctx: Context, ledger: LedgerPush | None) -> Callable[[str], Record |
 
 
 def _note(ctx: Context, registry: Inflight, parts: Parts, sessions: Sessions) -> None:
-    """Since when the server has seen these heartbeats; and what must move in one transaction."""
+    """Record when the server first saw these heartbeats, and the refs that must move in one transaction."""
     for agent, oid in sessions.oids.items():
         write_file(ctx.scratch(f"seen/{agent}"), f"{oid}\n{ctx.host.boot}\n{ctx.host.mono()}".encode())
     nothing = "0" * ctx.store.oid_length

@@ -1,4 +1,4 @@
-"""A push of code to the server: the same judge as everywhere, for the agent that the account may act for.
+"""A push of code to the server: judged by the rules of every gate, for the agent that the account may act for.
 
 Two phases: what the push changes is gathered first, without the ledger's claims; the verdict comes after all pushes of the
 ledger that landed before it could be told (`server/inflight.py`).
@@ -36,7 +36,7 @@ class _Gathered(NamedTuple):
 
 
 def _ledger(ctx: Context) -> Snapshot:
-    """The ledger as it is now. Whether it is a copy is the clients' question: here is the original."""
+    """The ledger as it is now: the server has the original, so it asks no authority."""
     return read_snapshot(ctx, trusting=True)
 
 
@@ -55,7 +55,7 @@ class CodePush(GateBase):
         limits: Limits,
         aliases: dict[RefName, list[RefName]],
     ) -> None:
-        """`aliases`: under which names a ref was pushed that is not called so."""
+        """`aliases`: the other names under which each ref was pushed."""
         super().__init__(ctx, _nobody, _ledger(ctx))
         self._aliases = aliases
         self._trunk = self._follow(f"refs/heads/{self.sync}")
@@ -121,7 +121,7 @@ class CodePush(GateBase):
         return [(target, "") for target in known if any(self._deploys(target, name) for name in names)]
 
     def _deploys(self, target: Target, ref: RefName) -> bool:
-        """Also where the name that is deployed from is an alias of this ref."""
+        """The deploy targets of this ref, also where a target names an alias of it."""
         if match(target, target.remote, ref):
             return True
         return any("*" not in name and self._follow(name) == ref for name in target.refs)
@@ -129,7 +129,7 @@ class CodePush(GateBase):
     # --- judging
 
     def judge(self) -> list[tuple[Verdicts, list[Verdict]]]:
-        """The verdicts on each ref; the ledger is read anew."""
+        """The verdicts on each ref; the ledger is read again."""
         self._look()
         found = []
         for gathered in self._gathered:

@@ -1,4 +1,4 @@
-"""A push that brings events back which the server has lost: missing events, and an epoch on top by a person who vouches for them.
+"""A push that brings lost events back: the missing events, and an epoch on top by a person who vouches for them.
 
 The events were accepted once, and cannot be judged again as new ones are: the heartbeats, the commits and the clock that they were
 judged by are gone. So they are judged as a history: each legal after the one before, written and with the tree that gitcoord makes.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def floors(ctx: Context, head: Oid) -> list[Oid]:
-    """On what a push may build: the ledger's last event, and what is below it if that is only an epoch."""
+    """The commits on which a push may build: the ledger's last event, and those below it while they are epochs."""
     found = [head]
     while True:
         commit = Commit(ctx.store.read([found[-1]])[0], "the ledger's history")
@@ -49,7 +49,7 @@ def require_person(pusher: Pusher, agent: str) -> None:
 
 
 def require_above(ctx: Context, old: Oid, last: Pushed) -> None:
-    """Also above an epoch that is replaced."""
+    """Raise Refused unless the last pushed number is above that of the ledger's head, an epoch or not."""
     seq = Commit(ctx.store.read([old])[0], "the ledger's history").event.seq
     if last.event.seq <= seq:
         raise refused("ledger", f"event {last.event.seq} does not leap above event {seq}, which is here")
@@ -65,7 +65,7 @@ def replay_below(ctx: Context, base: Oid) -> Replay:
 
 
 def judge_history(outcome: Replay, tree: Oid | None, rows: list[Pushed], check: RequireTree) -> None:
-    """Refused unless these events are a legal history on top of what `outcome` has replayed, whose tree is `tree`."""
+    """Raise Refused unless these events are a legal history on top of the replayed ones, whose tree is `tree`."""
     for pushed in rows:
         changes = outcome.take(pushed.commit)
         if changes is None:

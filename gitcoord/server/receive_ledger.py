@@ -1,4 +1,4 @@
-"""A push of the ledger: a legal chain of events, made again on the server, tree by tree.
+"""A push of the ledger: a legal chain of events, whose trees the server makes again.
 
 Nothing of what is pushed is believed: each commit must be, byte for byte, what its event and the state before it make.
 So blobs and trees need not be read: they are the ones that the server would have written itself.
@@ -47,12 +47,12 @@ class Pushed:
 
 
 class LedgerPush:
-    """The changes that a push makes to the ledger, as far as they were found legal."""
+    """The changes that a push makes to the ledger, as far as they were judged."""
 
     def __init__(
         self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], landing: list[Oid]
     ) -> None:
-        """`beats`: what the push leaves on session refs, by agent; `landing`: commits that it leaves on branches."""
+        """`beats`: the heartbeats that the push leaves, by agent; `landing`: the commits that it leaves on branches."""
         self._ctx = ctx
         self._pusher = pusher
         self._move = move
@@ -67,7 +67,7 @@ class LedgerPush:
     # --- reading
 
     def read(self, limits: Limits) -> list[Event]:
-        """The events of the push, oldest first; asks nothing of the ledger that is there."""
+        """The events of the push, oldest first; the existing ledger is not read."""
         move = self._move
         if not move.new:
             raise refused("ledger", f"{LEDGER} may not be deleted", "look at it: git coord log")
@@ -111,7 +111,7 @@ class LedgerPush:
 
     @property
     def restores_history(self) -> bool:
-        """Events that the server has lost, with an epoch on top; an epoch alone is an event like others."""
+        """Return whether the push brings lost events back, with an epoch on top. An epoch alone brings none back."""
         last = self.pushed[-1].event.kind if self.pushed else ""
         return bool(self._move.old) and last == "epoch" and (len(self.pushed) > 1 or self._base != self._move.old)
 
@@ -127,7 +127,7 @@ class LedgerPush:
     # --- judging
 
     def judge(self) -> None:
-        """Refused unless the push is a legal chain of events by whom this account may act for."""
+        """Raise Refused unless the push is a legal chain of events by agents for which this account may act."""
         for pushed in self.pushed:
             self._require_canonical(pushed)
         if not self._move.old:
@@ -148,7 +148,7 @@ class LedgerPush:
         return self._state.get(key)
 
     def _require_canonical(self, pushed: Pushed) -> None:
-        """One event has one commit: no other author, date, header or wording."""
+        """Raise Refused unless the commit is exactly the one that gitcoord makes of its event."""
         event, parents = pushed.event, pushed.commit.parents
         try:
             check_word(event.nonce, "nonce")
@@ -187,7 +187,7 @@ class LedgerPush:
         self._take_history(Replay(), None)
 
     def _restore_history(self) -> None:
-        """The server has lost events. The person who brings them back vouches for them with an epoch on top."""
+        """Judge a push that brings lost events back. A person vouches for them with an epoch on top."""
         from gitcoord.server.receive_history import replay_below, require_above, require_person, require_signatures
 
         last = self.pushed[-1]
@@ -232,7 +232,7 @@ class LedgerPush:
             assert self._state.seq == after.seq
 
     def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
-        """The tree after one more event, which must be the one that was pushed."""
+        """Make the tree after one more event, and compare it with the pushed one."""
         changes = effects(self._state, pushed.event)
         for ref, present in kind_of(pushed.event.kind).refs(self._state, pushed.event).items():
             self.wanted[ref] = pushed.commit.oid if present else None
@@ -266,7 +266,7 @@ class LedgerPush:
     # --- commits that events speak of
 
     def _require_commits(self, group: list[Event]) -> None:
-        """Commits that an event names must be ones that others can fetch."""
+        """Raise Refused unless others can fetch the commits that an event names."""
         named = {commit for event in group for commit in kind_of(event.kind).commits(event)}
         if not named:
             return

@@ -1,4 +1,4 @@
-"""Claim refs and session refs of a push: they must follow from the ledger after it, and an agent sends only its own heartbeats."""
+"""Claim refs and session refs of a push: they must follow from the ledger; an agent sends only its own heartbeats."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Lookup = Callable[[str], Record | None]
 def judge_claims(
     ctx: Context, limits: Limits, moves: list[RefUpdate], wanted: dict[str, Oid | None], head: Oid, claim: Lookup
 ) -> None:
-    """`wanted` is what the push's own events demand, `claim` looks a claim up in the ledger at `head`, after the push."""
+    """Judge the claim refs. `wanted`: those that the push's events demand; `claim` reads the ledger at `head`."""
     moved = {move.ref: move.new or None for move in moves}
     for move in moves:
         if move.ref in wanted:
@@ -58,7 +58,7 @@ def judge_claims(
 
 
 def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, claim: Lookup) -> None:
-    """A restored claim ref must name the event that granted the claim."""
+    """Raise Refused unless a restored claim ref names the event that granted the claim."""
     file = move.ref.removeprefix("refs/")
     record = claim(file)
     if record is None:
@@ -84,7 +84,7 @@ class Sessions:
     """The heartbeats of a push, by agent; `oids` are the blobs that it leaves on their session refs."""
 
     def __init__(self, ctx: Context, limits: Limits, moves: list[RefUpdate]) -> None:
-        """Refused where something else than a small heartbeat of that name would be left there, or nothing."""
+        """Raise Refused unless every session ref gets a small heartbeat of its own agent."""
         self._ctx = ctx
         self.beats: dict[str, Heartbeat] = {}
         self.oids: dict[str, Oid] = {}
@@ -109,13 +109,13 @@ class Sessions:
         return beat
 
     def begin(self, agent_of: Lookup) -> None:
-        """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
+        """Judge the heartbeats of a whole history: all its agents may have one, living and ended."""
         for agent in self.beats:
             if agent_of(agent_file(agent)) is None:
                 raise refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
 
     def judge(self, pusher: Pusher, demanded: dict[str, Heartbeat], agent_of: Lookup) -> None:
-        """Own heartbeats, and what the push's events demand of others' (`demanded`); nothing else, and all of that."""
+        """Raise Refused unless these are own heartbeats, and exactly those of others that the events demand."""
         for agent, due in demanded.items():
             if agent not in self.beats:
                 raise refused("sessions", f"the push must also replace {session_ref(agent)}, which it judged")

@@ -1,4 +1,4 @@
-"""Retracing: would the command behind a chain of events have made just these events here?
+"""Retracing: the server runs the command behind a chain of events again, and compares the events.
 
 The server does not believe an event, it makes it again: each kind's `recall` says which commands could stand behind a
 chain, `decide` runs on the state before it with the server's own clock, heartbeats, policy and commits, and the outcome
@@ -41,7 +41,7 @@ class ClientFacts(NamedTuple):
 
 
 class Retraced(World):
-    """A world in which what only the client could know is read off the events that are being retraced.
+    """A world that answers questions about the client's work tree from the events that are retraced.
 
     Mixed in before a world that can tell the rest (`super()`).
     """
@@ -50,7 +50,7 @@ class Retraced(World):
     _state: State | None = None
 
     def set_chain(self, state: State, events: list[Event]) -> None:
-        """From now on the questions are about this chain."""
+        """Set the chain that later questions are about."""
         agent = events[0].agent
         released = [entry for event in events if event.kind == "release" for entry in event.body["released"]]
         stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
@@ -70,7 +70,7 @@ class Retraced(World):
 
     @property
     def heads(self) -> int:
-        """In how many ways HEAD may have been one of the commits that are named."""
+        """The number of ways in which HEAD may have been one of the named commits."""
         return min(max(1, len(self.facts.commits)), _MOST_HEADS)
 
     def try_next_head(self) -> None:
@@ -109,7 +109,7 @@ class Retraced(World):
         return {path: self._since(base, commit, path) for path in paths}
 
     def _since(self, base: Oid, work: Oid, path: str) -> Oid:
-        """From where the event judges the work: the claim's base, or a commit that the work contains.
+        """The commit since which the event judges the work: the claim's base, or a commit that the work contains.
 
         What is not released with this work has no change in it, by the client's own word.
         """
@@ -130,7 +130,7 @@ class Retraced(World):
         }
 
     def unlanded(self, commit: Oid, paths: list[str]) -> dict[str, tuple[Oid, Files]]:
-        """Work from before its claim, where the event names some: what git says changed since the commit that it names."""
+        """Work from before its claim, where the event names some: git's changes since the commit that it names."""
         starts: dict[Oid, list[str]] = {}
         for path in paths:
             starts.setdefault(self._since("", commit, path), []).append(path)
@@ -141,12 +141,12 @@ class Retraced(World):
         return {path: found[path] for path in paths if path in found}
 
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
-        """A client may know of fewer than have landed, never of more."""
+        """The landed commits by the event; a client may know of fewer than have landed, never of more."""
         return [commit for commit in super().landed(work, commits) if commit in self.facts.landed]
 
 
 def chains(events: list[Event]) -> list[list[Event]] | Refusal:
-    """The events by command."""
+    """The events, grouped by command."""
     found: list[list[Event]] = []
     for event in events:
         last = found[-1] if found else []
@@ -162,7 +162,7 @@ def chains(events: list[Event]) -> list[list[Event]] | Refusal:
 def retrace(
     state: State, events: list[Event], actor: Actor, world: Retraced
 ) -> tuple[State, list[Heartbeat]] | Refusal:
-    """The state after one command's events, and the heartbeats that must move with them; or why it may not be.
+    """The state after one command's events, and the heartbeats that must move with them; or a refusal.
 
     `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.
     """
@@ -192,7 +192,7 @@ def _decide(recalled: Recalled, state: State, world: World) -> Decision | Refusa
 
 
 def _first(no: Refusal, answer: Refusal) -> Refusal:
-    """The likeliest command is tried first: what the rules say of it is worth most."""
+    """The refusal to report: that of the likeliest command, which is tried first."""
     return answer if no.code == "illegal-event" or (no.code == "differs" and answer.code != "differs") else no
 
 

@@ -43,7 +43,7 @@ def signing_on(ctx: Context) -> bool:
 
 
 def require_signature(ctx: Context, payload: bytes, signature: bytes, agent: str, seq: int) -> None:
-    """Refused unless a key that is listed for this agent signed these bytes."""
+    """Raise Refused unless a key that is listed for this agent signed these bytes."""
     if not signature or not agent:
         raise refused(
             "signature",

@@ -13,7 +13,7 @@ from gitcoord.world.client import ClientWorld
 
 class ServerWorld(Retraced, ClientWorld):
     def _shared_trunk(self) -> str:
-        """Work lands in this repository, also where it has a remote of its own."""
+        """The trunk of this repository: work lands here, also where it has a remote of its own."""
         return f"refs/heads/{format_record(self.snapshot.state).sync}"
 
     def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:

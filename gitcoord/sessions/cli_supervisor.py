@@ -53,7 +53,7 @@ _typed: dict[int, float] = {}  # when the terminal last sent a signal
 
 
 def is_echo(came: int, sender: int) -> bool:
-    """Is this the second copy of a Ctrl-C? `git`, our parent, forwards what the whole group got from the terminal.
+    """Return whether this is the second copy of a Ctrl-C: `git`, our parent, forwards signals that the whole group got.
 
     An agent would take two of them for a request to exit.
     """

@@ -62,7 +62,7 @@ NOBODY = Actor("(nobody)")
 
 
 class HookActor(NamedTuple):
-    """The actor of one of git's hooks. `problem`: why nobody is named; the actor is NOBODY then. `names`: all names of this process."""
+    """The actor of one of git's hooks. `problem`: why it is NOBODY, else None. `names`: all names of this process."""
 
     actor: Actor
     problem: UsageError | None

@@ -147,7 +147,7 @@ def loop(run: Run, nodes: tuple[Node, ...]) -> None:
 
 
 def _only_last_prints(node: Node) -> bool:
-    """Whether all that it prints comes from the last of its commands."""
+    """Return whether all that it prints comes from the last of its commands."""
     if node.kind == PIPE:
         return True
     return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_prints_nothing, node.nodes[:-1]))
@@ -185,7 +185,7 @@ def _is_one_of(node: Node, names: frozenset[str]) -> bool:
 
 
 def _exits(node: Node) -> bool:
-    """Whether this ends the shell: `|| exit`, `|| { echo no; return 1; }`."""
+    """Return whether this ends the shell: `|| exit`, `|| { echo no; return 1; }`."""
     if node.kind == GROUP or node.kind == LIST:
         return bool(node.nodes) and _exits(node.nodes[-1])
     return node.kind == COMMAND and bool(node.words) and node.words[0].raw in ("exit", "return", "continue", "break")

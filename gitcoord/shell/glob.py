@@ -39,7 +39,7 @@ def is_pattern(text: str) -> bool:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a whole name matches. '*' goes back to its last place only, so the time is bounded by the product."""
+    """Return whether the whole name matches. '*' backtracks to its last place only, which bounds the time."""
     p = n = 0
     star, mark = -1, 0
     while n < len(name):

@@ -68,7 +68,7 @@ class Run(EffectCollector):
                     follow(self, body)
 
     def is_dir(self, path: str) -> bool:
-        """Whether it will be there, as far as this command goes."""
+        """Return whether it will be there, as far as this command goes."""
         if any(path == one or path.startswith(one + "/") for one in self.gone):
             return False
         return path in self.made or self.fs.is_dir(path)

@@ -40,7 +40,7 @@ def is_device(path: str) -> bool:
 
 
 def is_below_descriptor(path: str) -> bool:
-    """Whether this is below an open directory, whose name is unknown."""
+    """Return whether this is below an open directory, whose name is unknown."""
     return path.startswith(_DESCRIPTORS) and "/" in path.partition("/fd/")[2]
 
 

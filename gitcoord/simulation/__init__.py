@@ -1,1 +1,1 @@
-"""The protocol simulated: the real rules, many agents, virtual time, one seed, and every fault that can be thought of."""
+"""The simulated protocol: the real rules, many agents, virtual time, one seed, and injected faults."""

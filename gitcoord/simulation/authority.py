@@ -34,7 +34,7 @@ class Commit(NamedTuple):
 
 
 class Push(NamedTuple):
-    """One swap: these commits on top of `parent`, and these heartbeats in place of those that were read."""
+    """One swap: these commits on top of `parent`, and these heartbeats in place of the ones that were read."""
 
     parent: str
     commits: tuple[Commit, ...]
@@ -49,7 +49,7 @@ class Push(NamedTuple):
 
 
 def push_of(view: View, decision: Decision, *, person: bool) -> Push:
-    """The swap that makes a decision happen where the refs are as in this view."""
+    """The swap that carries out a decision, if the refs are as in this view."""
     commits: list[Commit] = []
     parent = view.head
     for event in decision.events:
@@ -97,7 +97,7 @@ class Authority:
         return View(self.head, self.state, dict(self.beats) if copies else self.beats)
 
     def contains(self, head: str, commit: str) -> bool:
-        """Is the commit in the history that ends in `head`?"""
+        """Return whether the commit is in the history that ends in `head`."""
         while head and head != commit:
             if head in self.position and commit in self.position:
                 return self.position[commit] <= self.position[head]
@@ -107,7 +107,7 @@ class Authority:
     # --- the swap
 
     def push(self, push: Push) -> Refusal | bool:
-        """True: swapped. False: somebody else was first. A refusal: the gate says no."""
+        """Try the swap. True: swapped. False: another one was first. A refusal: by the gate."""
         if push.commits and push.parent != self.head:
             return False
         for expected, beat in push.beats:
@@ -154,7 +154,7 @@ class Authority:
     # --- the gate
 
     def _refused(self, push: Push) -> Refusal | None:
-        """The gate makes the events again, with its own clock and heartbeats."""
+        """The gate's refusal: it makes the events again, with its own clock and heartbeats."""
         events = [decode_event(commit.message) for commit in push.commits]
         assert self.machine is not None
         groups = chains(events)
@@ -169,7 +169,7 @@ class Authority:
         return None
 
     def land(self, agent: str, items: tuple[Item, ...]) -> bool:
-        """A push of code that changes these items, by an agent that believes to hold them."""
+        """Push code that changes these items, as an agent that believes to hold them."""
         if not self.may_land(agent, items):
             self._invariants.figures["fenced"] += 1
             return False
@@ -182,7 +182,7 @@ class Authority:
     # --- disasters
 
     def rewind(self, count: int) -> None:
-        """The last events are lost, as after a backup was restored. Heartbeats are younger than that, and stay."""
+        """Lose the last events, as after restoring a backup. Heartbeats are younger, and stay."""
         count = min(count, len(self.history) - 1)
         if count < 1:
             return

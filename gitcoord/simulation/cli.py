@@ -35,7 +35,7 @@ def _parser() -> ArgumentParser:
 
 
 def main(words: list[str]) -> int:
-    """0: all held. 1: an invariant was violated, or a mutant was not caught."""
+    """The exit code. 0: all held. 1: an invariant was violated, or a mutant was not caught."""
     given = _parser().parse_args(words)
     if given.mutants:
         return _try_mutants(given)

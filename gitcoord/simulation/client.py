@@ -1,4 +1,4 @@
-"""An agent's process: it decides on its machine's copy, swaps, reads back, works, and gives back."""
+"""An agent's process: it decides on its machine's copy, swaps, reads back, works, and releases."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ SLOT = 20_000  # a holder shows that it is alive this often
 
 
 class Goal:
-    """One piece of work: what it needs, for how long, and what it needs besides while it has that."""
+    """One piece of work: the items it needs and for how long, and further items that it needs meanwhile."""
 
     def __init__(self, chance: Random, paths: tuple[Item, ...], shared: float = 0.25) -> None:
-        """`shared`: how often it needs units of a resource instead of paths."""
+        """`shared`: the share of goals that need units of a resource instead of paths."""
         count = chance.choice((1, 1, 1, 2, 3))
         self.items = tuple(dict.fromkeys(chance.choice(paths) for _ in range(count)))
         self.units = 0
@@ -113,7 +113,7 @@ class Client:
             goals.pop(0)
 
     def _claim(self, goal: Goal, patience: int) -> Run:
-        """Take, again and again while others hold it. Who is not disturbed any more does not give up."""
+        """Ask for the items until they are granted. An agent may give up only while faults are injected."""
         deadline = self.scheduler.now + patience
         while True:
             take = Take(self.actor, goal.items, goal.mode, ttl=goal.ttl, units=goal.units)
@@ -125,7 +125,7 @@ class Client:
             yield from self._doze(goal.items)
 
     def _doze(self, items: tuple[Item, ...]) -> Run:
-        """On one machine a notification ends this early; over a network the authority is asked now and then."""
+        """Sleep before the next request. On one machine a notification ends this early; over a network nothing does."""
         keys = {top_of(item) for item in items}
         for key in keys:
             self.dozing.setdefault(key, set()).add(self.agent)
@@ -136,7 +136,7 @@ class Client:
                 self.dozing[key].discard(self.agent)
 
     def _hold(self, goal: Goal) -> Run:
-        """Work on it, showing signs of life; bring the work in; give it back."""
+        """Work on the items with heartbeats, land the work, and release."""
         until = self.scheduler.now + goal.hold
         if goal.more is not None:
             yield from self.transact(decide_take, Take(self.actor, (goal.more,), goal.mode, ttl=goal.ttl))
@@ -160,7 +160,7 @@ class Client:
     # --- the transaction
 
     def transact(self, rule: Rule, command: Any) -> Run:
-        """The result, or the code of the refusal; "unknown" where the authority could not be reached."""
+        """The result, or the code of the refusal; "unknown" if the authority could not be reached."""
         self._nonces += 1
         command = command._replace(nonce=f"{self.agent}-{self.scheduler.now}-{self._nonces}")
         began = self.scheduler.now
@@ -220,7 +220,7 @@ class Client:
         return all((now := view.beats.get(beat.agent)) is not None and now.oid == beat.oid for _, beat in push.beats)
 
     def _repair(self) -> Run:
-        """The authority has lost events: bring them back, or take its history as it is; then leap above all that was seen."""
+        """Restore the authority's lost events, or accept its history as it is; then continue above all numbers seen."""
         if (yield self.look()) is None or not self.machine.is_behind:
             return
         mine, theirs = self.machine.view, self.authority.view()

@@ -26,7 +26,7 @@ class Violation(Exception):
 
 
 def overlaps(one: str, other: str) -> bool:
-    """Is one path the other, or above it?"""
+    """Return whether the paths are equal, or one is above the other."""
     return one == other or "." in (one, other) or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
@@ -57,7 +57,7 @@ class Claims:
 
 
 class Invariants:
-    """Watches the authority and all that its clients are told."""
+    """Checks on the authority, and on every answer to its clients."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -94,7 +94,7 @@ class Invariants:
     # --- the authority
 
     def appended(self, before: State, event: Event, changes: Changes, beats: dict[str, Heartbeat] | None) -> None:
-        """`beats`: the heartbeats before the swap; None for an event that is brought back after it was lost."""
+        """Check an appended event. `beats`: the heartbeats before the swap; None for a restored event."""
         self.figures["events"] += 1
         self.note(f"{event.seq} {event.kind} by {event.agent}: {_short(event)}")
         self.require(
@@ -119,7 +119,7 @@ class Invariants:
         self._follow(event, changes)
 
     def _expired(self, event: Event, beats: dict[str, Heartbeat]) -> None:
-        """An expiry names the heartbeat that is there, and no live holder loses a claim before its ttl is over."""
+        """Check an expiry: it names the present heartbeat, and no live holder loses a claim before its ttl is over."""
         for row in event.body["claims"]:
             self.figures["expiries"] += 1
             beat = beats.get(row["agent"])
@@ -164,7 +164,7 @@ class Invariants:
         self.require(units <= max(capacity, record["units"]), f"{units} units of {record['path']} are held")
 
     def swapped(self, event: Event, beats: dict[str, Heartbeat]) -> None:
-        """One of the events of a swap, with the heartbeats that moved together with it."""
+        """Check one event of a swap, with the heartbeats that moved together with it."""
         body = event.body
         if event.kind == "expire":
             for row in body["claims"]:
@@ -186,7 +186,7 @@ class Invariants:
         self.writes.clear()  # tokens from before the disaster may be given again until somebody repairs it
 
     def landed(self, agent: str, items: tuple[Item, ...]) -> None:
-        """A change of code passed the gate: by a holder, and by nobody whose claim is older than another's landed change."""
+        """Check a landed change of code: its agent holds the path, and no later holder has landed a change."""
         self.figures["landed"] += 1
         for item in items:
             near = self.claims.near({"space": item.space, "path": item.name})
@@ -203,7 +203,7 @@ class Invariants:
     # --- clients
 
     def acknowledged(self, authority: Authority, commit: str, agent: str, seq: int, highest: int) -> None:
-        """A client was told that event `seq` happened; `highest`: the last number that its machine had seen before deciding."""
+        """Check an acknowledged event `seq`; `highest`: the last number that its machine had seen before deciding."""
         self.told[commit] = agent
         self.require(seq > highest, f"{agent} was given number {seq}, and had seen {highest} before")
         self.require(
@@ -219,7 +219,7 @@ class Invariants:
         self._replay(authority)
 
     def _replay(self, authority: Authority) -> None:
-        """From the first message on, the same state comes out."""
+        """Check that replaying all messages gives the same state."""
         state = State()
         for commit in authority.history:
             event = decode_event(authority.objects[commit].message)

@@ -28,7 +28,7 @@ class View(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """How often things go wrong: shares of all messages or steps."""
+    """The rates of faults: shares of all messages or steps."""
 
     lost: float = 0.0  # messages that never arrive, requests and answers alike
     doubled: float = 0.0  # requests that arrive twice
@@ -38,7 +38,7 @@ class Faults(NamedTuple):
 
 
 class Machine:
-    """`rate` and `offset` make its clock wrong; `is_remote` says that the authority is at the other end of a network."""
+    """One machine. `rate` and `offset` make its clock wrong; `is_remote`: the authority is reached over a network."""
 
     def __init__(self, name: str, scheduler: Scheduler, chance: Random, view: View, *, is_remote: bool) -> None:
         self.name = name
@@ -64,7 +64,7 @@ class Machine:
     # --- the link
 
     def request(self, serve: Callable[[], Any]) -> Request:
-        """Ask the authority: `serve` runs there, once, twice or never. The answer is None where none came in time."""
+        """Ask the authority: `serve` runs there once, twice or never. The answer is None if none came in time."""
         return Request(lambda answer: self._send(serve, answer))
 
     def _send(self, serve: Callable[[], Any], answer: Callable[[Any], None]) -> None:
@@ -95,7 +95,7 @@ class Machine:
     # --- the copy
 
     def look(self, view: Callable[[], View], contains: Callable[[str, str], bool]) -> Request:
-        """Fetch the authority's refs into this machine's copy. `contains`: is one commit an ancestor of the other?"""
+        """Fetch the authority's refs into this machine's copy. `contains(a, b)`: whether `a` has `b` as an ancestor."""
         begun = self._scheduler.now
 
         def fetch() -> tuple[View, int]:
@@ -120,6 +120,6 @@ class Machine:
             self.keep(view)
 
     def keep(self, view: View) -> None:
-        """This is the authority's history as far as it is known here."""
+        """Keep this view as the authority's newest known history."""
         self.view = view
         self.highest = max(self.highest, view.state.seq)

@@ -1,4 +1,4 @@
-"""What a simulation tells: a failing seed with its shortened history, and the curve over the number of agents."""
+"""The report of a simulation: a failing seed with its shortened history, and the curve over the number of agents."""
 
 from __future__ import annotations
 

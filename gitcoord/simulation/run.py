@@ -1,4 +1,4 @@
-"""One seed: a simulation from its first message to its last, and whether all invariants held."""
+"""One seed: a simulation from its first message to its last, and the invariants that it held or violated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATHS = tuple(Item("path", name) for name in ("a", "a/b", "a/b/c", "d/e", "d/f",
 
 
 class Outcome(NamedTuple):
-    """What came of one seed. `violation` is '' where all invariants held."""
+    """The outcome of one seed. `violation` is '' if all invariants held."""
 
     seed: int
     violation: str
@@ -112,7 +112,7 @@ class Simulation:
         return 0
 
     def _notify(self, changes: Changes) -> None:
-        """The ledger moved: on the authority's own machine those who wait for what changed look again."""
+        """Wake those who wait for what changed, on the authority's own machine."""
         if self.is_remote:
             return
         tops = [(*key.split("/")[1:3],) for key in changes if key.startswith("claims/")]
@@ -122,7 +122,7 @@ class Simulation:
     # --- disasters
 
     def _disaster(self) -> None:
-        """Something happens that no agent did."""
+        """Cause a disaster that no agent caused."""
         victim = self.chance.choice(self.clients)
         kinds = [self._kill, self._sweep]
         if self.is_remote:
@@ -139,13 +139,13 @@ class Simulation:
         self.invariants.note(f"the wall clock of {victim.machine.name} jumps")
 
     def _rewind(self, victim: Client) -> None:
-        """A backup is restored. Where a machine that has seen more is cut off, others write before it can notice."""
+        """Restore a backup. If a machine that has seen more is cut off, others write before it can notice."""
         self.authority.rewind(self.chance.randint(1, 12))
         if self.chance.random() < 0.5:
             self._cut(victim)
 
     def _kill(self, victim: Client) -> None:
-        """A person kills an agent, and lets its name work again a little later."""
+        """Kill an agent as a person would, and revive it a little later."""
         person = self._client("boss")
         person.actor = person.actor._replace(person=True)
 
@@ -168,7 +168,7 @@ class Simulation:
         Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
 
     def _calm_down(self) -> None:
-        """No more faults: from here on everything must come to a good end."""
+        """End all faults: from here on every agent must finish."""
         self.invariants.note("no more faults")
         self.faults = Faults(delay=20)
         for machine in (*self.machines, self.authority.machine):

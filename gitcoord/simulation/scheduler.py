@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """What a process waits for; `send` starts it and calls back with the answer."""
+    """A request that a process waits for; `send` starts it and calls back with the answer."""
 
     __slots__ = ("send",)
 
@@ -67,7 +67,7 @@ class Process:
         self._scheduler.after(1, lambda: self._resume(number, None))
 
     def kill(self) -> None:
-        """The process is gone between two steps, without a word."""
+        """Kill the process between two steps, without a message."""
         self.alive = False
         self._steps.close()
         self._ended(False)

@@ -83,4 +83,4 @@ class SimulatedWorld(World):
 
 
 class GateWorld(Retraced, SimulatedWorld):
-    """The server's world: what only the client could know is read off the pushed events."""
+    """The server's world: facts that only the client knows are read off the pushed events."""

@@ -161,5 +161,5 @@ def _require_valid(validator: Validator) -> None:
 
 
 def known_setting(name: str, setting: str) -> bool:
-    """Whether a validator has this setting."""
+    """Return whether a validator has this setting."""
     return setting in (*_ALWAYS, *SHIPPED.get(name, OWN))

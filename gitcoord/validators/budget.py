@@ -33,6 +33,6 @@ def judge(validator: Validator, tally: Tally, event: ToolEvent, now: int) -> lis
 
 
 def is_last_word(event: ToolEvent) -> bool:
-    """Whether this is one plain command that finishes work."""
+    """Return whether this is one plain command that finishes work."""
     command = event.command.strip()
     return command.startswith(_LAST) and not any(mark in command for mark in (";", "&", "|", "`", "$("))

@@ -15,7 +15,7 @@ def file_of(validator: Validator) -> str:
 
 
 def has_new_line(old: bytes, new: bytes) -> bool:
-    """Whether a line with words was added. Moving lines adds none."""
+    """Return whether a line with words was added. Moving lines adds none."""
     before: dict[bytes, int] = {}
     for line in old.split(b"\n"):
         before[line.strip()] = before.get(line.strip(), 0) + 1

@@ -38,7 +38,7 @@ def fingerprint(event: ToolEvent) -> str:
 
 
 def is_counted(tally: Tally, event: ToolEvent) -> bool:
-    """Whether this event was counted already: a tool may run two hooks for one action, a project's and a user's."""
+    """Return whether this event was counted: a tool may run two hooks for one action, a project's and a user's."""
     return bool(event.id) and _word(event) in tally.asked
 
 

@@ -1,4 +1,4 @@
-"""Objects: how commits are related, what they brought, what lies in trees, what differs, and what attributes say of paths."""
+"""Commands about objects: ancestry, logs, merges, trees, differences, and the attributes of paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def compare_ancestry(env: Env, old: str, new: str) -> Answer:
 
 
 def is_ancestor(env: Env, old: str, new: str) -> bool | None:
-    """Is `old` part of the history of `new`? None where git cannot tell, since an object is missing here."""
+    """Return whether `old` is part of the history of `new`; None if git cannot tell, since an object is missing."""
     return {0: True, 1: False}.get(compare_ancestry(env, old, new).code)
 
 
@@ -62,7 +62,7 @@ def count_commits(env: Env, *revisions: str, tree: str = "") -> Answer:
 
 
 def author_names(env: Env, *revisions: str) -> Answer:
-    """A line for each commit; it may be empty."""
+    """The author's name of each commit, a line each; it may be empty."""
     form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN")
     return run([*ORIGINAL, "rev-list", *form, *revisions, "--"], env)
 
@@ -81,7 +81,7 @@ def has_commit(env: Env, oid: str) -> bool:
 
 
 def start_steps(env: Env, new: str, known: Iterable[str]) -> Child:
-    """Let git list the commits of `new` that none of the known commits contains, each after its parents, with what it changes."""
+    """Start listing the commits of `new` outside the known ones' histories, parents first, with the changes of each."""
     child = Child([*ORIGINAL, *_STEPS, "--topo-order", "--stdin"], {**env, **WHOLE})
     child.send("".join(f"{line}\n" for line in [new, *(f"^{oid}" for oid in known)]).encode())
     child.close_input()
@@ -89,12 +89,12 @@ def start_steps(env: Env, new: str, known: Iterable[str]) -> Child:
 
 
 def log_steps(env: Env, revisions: Iterable[str], pathspecs: Iterable[str]) -> Answer:
-    """The same for all commits that touch these paths, also where a merge left no trace of them."""
+    """The same list for all commits that touch these paths, also where a merge left no trace of them."""
     return run([*ORIGINAL, *_STEPS, "--full-history", *revisions, "--", *pathspecs], env)
 
 
 def log_subjects(env: Env, revisions: str, most: int) -> Answer:
-    """Newest first, with NUL between them: the commit, a blank, its subject."""
+    """The log, newest first, with NUL between: the commit, a blank, its subject."""
     argv = [*ORIGINAL, "log", "-z", f"--max-count={most}", "--no-show-signature", "--format=%H %s", revisions, "--"]
     return run(argv, env)
 
@@ -116,7 +116,7 @@ def log_changes(env: Env, since: str, most: int) -> Answer:
 
 
 def last_agent(env: Env, path: str, since: object) -> Answer:
-    """The agents that the trailers of the last commit at a path since then name."""
+    """The agents that trailers name, of the last commit since then that changed the path."""
     argv = [*LITERAL, "log", "-1", f"--since={since}", "--format=%(trailers:key=Agent,valueonly)", "--", path]
     return run(argv, env)
 
@@ -140,7 +140,7 @@ def commit_stand_in(env: Env, tree: str, *parents: str) -> Answer:
 
 
 def empty_tree(env: Env) -> Oid:
-    """The id of the tree without files, by which all files of a commit differ."""
+    """The id of the empty tree."""
     answer = run([*ORIGINAL, "hash-object", "-t", "tree", "/dev/null"], env)
     return answer.require("git hash-object failed", StoreError).text
 
@@ -166,7 +166,7 @@ def ls_tree_entry(env: Env, tree: str, path: str) -> Answer:
 
 
 def diff_raw(env: Env, old: str, new: str, *pathspecs: str, since_fork: bool = False) -> Answer:
-    """Of each changed file the modes and ids before and after, and its path.
+    """The modes and ids of each changed file, before and after, and its path.
 
     `since_fork`: from the merge base of the two on. It fails where they have none.
     """
@@ -185,18 +185,18 @@ def diff_names(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
 
 
 def diff_counts(env: Env, old: str, new: str) -> Answer:
-    """Of each changed file how many lines came and went."""
+    """The number of added and removed lines of each changed file."""
     argv = [*ORIGINAL, "diff-tree", "-r", "--numstat", "-z", "--no-renames", "--no-commit-id", old, new]
     return run(argv, env)
 
 
 def diff_blobs(env: Env, old: str, new: str) -> Answer:
-    """The lines that differ, whatever the user's settings for diffs are."""
+    """The lines that differ between two blobs, independent of the user's settings for diffs."""
     return run([*ORIGINAL, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text", old, new], env)
 
 
 def check_attr(env: Env, attributes: Iterable[str], paths: Iterable[str], file: str = "/dev/null") -> Answer:
-    """For each path and attribute: path, attribute, value. By the index, and by `file` instead of the user's own."""
+    """Path, attribute and value for each path and attribute: by the index, and by `file` instead of the user's own."""
     data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
     argv = [*ORIGINAL, "-c", f"core.attributesFile={file}", "check-attr", "--cached", "--stdin", "-z", *attributes]
     return run(argv, env, data)

@@ -1,4 +1,4 @@
-"""Refs, names of objects, and the places of git's directories. A process that moves refs is noted, so that its locks are removed if it is killed."""
+"""Commands about refs, names of objects, and git's directories. A process that moves refs is noted for its locks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def symbolic_ref(env: Env, ref: str = "HEAD") -> Answer:
 
 
 def for_each_ref(env: Env, *patterns: str, most: int = 0) -> Answer:
-    """In lines: id, a blank, name."""
+    """The refs in lines: id, a blank, name."""
     argv = [*ORIGINAL, "for-each-ref", "--format=%(objectname) %(refname)", *([f"--count={most}"] if most else [])]
     return run([*argv, *patterns], env)
 
@@ -58,18 +58,18 @@ def _run_noted(repo: Repo, notes: LockNotes, argv: list[str], env: Env | None = 
 
 
 def update_ref(repo: Repo, notes: LockNotes, ref: str, new: str, expected: str, reason: str) -> Answer:
-    """Move a ref from where it is expected; zeros: it must not be there yet. HEAD itself is moved, no branch with it."""
+    """Move a ref from its expected value (zeros: it must not exist). HEAD itself is moved, no branch with it."""
     target = ["--no-deref", ref] if ref == "HEAD" else [ref]
     return _run_noted(repo, notes, [*GIT, "update-ref", "-m", reason, *target, new, expected])
 
 
 def delete_ref(repo: Repo, notes: LockNotes, ref: str, expected: str = "") -> Answer:
-    """`expected` '': wherever it is; for a ref that only this process uses."""
+    """Delete a ref with its expected value; '': any value, for a ref that only this process uses."""
     return _run_noted(repo, notes, [*GIT, "update-ref", "-d", ref, *([expected] if expected else [])])
 
 
 def merge(repo: Repo, notes: LockNotes, commit: str, message: str) -> Answer:
-    """Merge into what is checked out, as the history is: without replaced objects and grafts. Hooks are asked."""
+    """Merge into the checked-out branch, without replaced objects and grafts. Hooks run."""
     words = ("--ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-stat", "--quiet")
     argv = [*ORIGINAL, "merge", *words, "-m", message, commit]
     return _run_noted(repo, notes, argv, without_grafts(repo.env))
@@ -87,7 +87,7 @@ def add_worktree(repo: Repo, notes: LockNotes, path: str, branch: str) -> Answer
 
 
 def git_dir(env: Env, tree: str = "") -> Answer:
-    """It fails where git does not trust the repository (safe.directory)."""
+    """The git directory. It fails where git does not trust the repository (safe.directory)."""
     return run([*GIT, *_in(tree), "rev-parse", "--absolute-git-dir"], env)
 
 
@@ -101,12 +101,12 @@ def superproject(env: Env) -> str:
 
 
 def common_dir(env: Env, tree: str = "") -> Answer:
-    """Absolute, links followed."""
+    """The common directory: absolute, links followed."""
     return run([*GIT, *_in(tree), "rev-parse", "--path-format=absolute", "--git-common-dir"], env)
 
 
 def hooks_dir(env: Env, tree: str = "", configured: str = "") -> Answer:
-    """The directory in which git looks for hooks: absolute, links followed. `configured`: if core.hooksPath said so."""
+    """The directory in which git looks for hooks: absolute, links followed. `configured`: core.hooksPath names it."""
     where = ["-c", f"core.hooksPath={configured}"] if configured else []
     return run([*GIT, *_in(tree), *where, "rev-parse", "--path-format=absolute", "--git-path", "hooks"], env)
 

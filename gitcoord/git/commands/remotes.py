@@ -1,4 +1,4 @@
-"""Remotes: their addresses, looking at them, fetching and pushing. Each has its time for an answer."""
+"""Commands about remotes: their addresses, listing, fetching and pushing. Each has a deadline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def push_urls(env: Env, name: str) -> Answer:
 
 
 def ls_remote(env: Env, deadline: Deadline, name: str, *refs: str) -> Answer:
-    """In lines: id, a tab, name."""
+    """The remote's refs in lines: id, a tab, name."""
     return run_bounded([*GIT, "ls-remote", "--", name, *refs], env, deadline)
 
 
@@ -56,7 +56,7 @@ def look_at_remotes(env: Env, names: list[str], seconds: float, *refs: str) -> l
 
 
 def fetch_branch(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec: str) -> Answer:
-    """Only this branch, whatever the settings say."""
+    """Fetch this branch only, whatever the settings say."""
     words = ["--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
     return _ask_silently(env, deadline, notes, ["fetch", *words, "--no-write-fetch-head", "--", name, refspec])
 
@@ -74,7 +74,7 @@ def look_at_own_ref(env: Env, deadline: Deadline, name: str, ref: str) -> Answer
 
 
 def fetch_own(env: Env, deadline: Deadline, notes: LockNotes | None, name: str, refspecs: Iterable[str]) -> Answer:
-    """All of these refs or none; those that are gone there go here."""
+    """Fetch all of these refs or none; refs that are gone there are deleted here."""
     argv = [*_TRANSFER, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
     argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", name, *refspecs]
     return finish_bounded(_start_transfer(argv, env, notes), deadline)
@@ -90,7 +90,7 @@ def push_own(
     atomic: bool,
     options: Iterable[str],
 ) -> Answer:
-    """`moves`: each ref there, its expected id, its new one; '' for none."""
+    """Push these moves in one transaction: each ref of the remote, its expected id, its new one; '' for none."""
     rows = list(moves)
     argv = [*_TRANSFER, "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
     argv += ["--recurse-submodules=no", *(["--atomic"] if atomic else [])]
@@ -101,7 +101,7 @@ def push_own(
 
 
 def _start_transfer(argv: list[str], env: Env, notes: LockNotes | None) -> Child:
-    """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
+    """Start a transfer. git locks refs of this clone too: when it fetches, and when it records a push."""
     # Without a terminal nobody can be asked. Then git, and what serves a repository on this machine to it, are in a group of
     # their own: whoever kills the group of a command leaves them to end in order.
     shares = has_terminal()

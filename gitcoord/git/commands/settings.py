@@ -1,4 +1,4 @@
-"""git's settings: read where the cached answer of `git/config.py` does not say it, and written."""
+"""git's settings: written, and read where the cache of `git/config.py` does not have them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get_setting(env: Env, key: str, *, file: str = "", kind: str = "") -> Answer
 
 
 def set_in_file(env: Env, key: str, value: str, *, file: str) -> Answer:
-    """Replaces all values of this key; other lines of the file stay as they are."""
+    """Replace all values of this key; other lines of the file stay as they are."""
     return run([*GIT, "config", "--file", file, "--replace-all", key, value], env)
 
 

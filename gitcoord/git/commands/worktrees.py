@@ -1,4 +1,4 @@
-"""Work trees, the index, hooks and messages: git as the user's own. `tree`: in that directory."""
+"""Commands in a work tree: status, index, hooks and messages, as the user's git runs them. `tree`: its directory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _LOCATION = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR")
 
 
 def without_location(env: Env) -> Env:
-    """For a git that is to find the repository by its directory."""
+    """The environment for a git that finds the repository by its directory."""
     return {key: value for key, value in env.items() if key not in _LOCATION}
 
 
 def with_index(env: Env, index: str) -> Env:
-    """For a git that is to work on another index."""
+    """The environment for a git that uses another index."""
     return {**env, b"GIT_INDEX_FILE": index.encode("utf-8", "surrogateescape")}
 
 
@@ -27,7 +27,7 @@ def _in(tree: str) -> list[str]:
 
 
 def start_status(env: Env, pathspecs: Iterable[str], tree: str = "") -> Child:
-    """Let git look for what is not committed. Each entry: two letters, a blank, the path."""
+    """Start listing uncommitted files. Each entry: two letters, a blank, the path."""
     child = Child([*_in(tree), "status", *_STATUS, "--", *pathspecs], env)
     child.close_input()
     return child
@@ -39,12 +39,12 @@ def status_in(env: Env, tree: str) -> Answer:
 
 
 def status_original(env: Env) -> Answer:
-    """The status, whatever refs/replace says of the commit that is checked out."""
+    """The status, without the effect of refs/replace on the checked-out commit."""
     return run([*ORIGINAL, "status", *_STATUS], env)
 
 
 def status_with_branch(env: Env, pathspecs: Iterable[str]) -> Answer:
-    """In git's second format, with the branch and the commit that are checked out."""
+    """The status in git's second format, with the checked-out branch and commit."""
     words = ("--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
     return run([*ORIGINAL, "status", *words, "--", *pathspecs], env)
 
@@ -88,39 +88,39 @@ _WHOLE_INDEX = (*GIT, "-c", "core.splitIndex=false")
 
 
 def read_tree(env: Env, commit: str, *, reset: bool = False) -> Answer:
-    """`commit` '': the index becomes empty."""
+    """Read a commit into the index; '': make the index empty."""
     how = [*(["--reset"] if reset else []), commit] if commit else ["--empty"]
     return run([*_WHOLE_INDEX, "read-tree", *how], env)
 
 
 def switch_tree(env: Env, old: str, new: str, tree: str) -> Answer:
-    """Index and files from one commit to another. git refuses, and changes nothing, where a file or the index has something else."""
+    """Switch index and files from `old` to `new`. git refuses, and changes nothing, where they differ from `old`."""
     return run([*_in(tree), "read-tree", "-m", "-u", old, new], without_location(env))
 
 
 def write_tree(env: Env, *, whole: bool = False) -> Answer:
-    """`whole`: of a private index, which is never split."""
+    """Write the index as a tree. `whole`: a private index, which is never split."""
     return run([*(_WHOLE_INDEX if whole else GIT), "write-tree"], env)
 
 
 def update_index(env: Env, entries: bytes, *, whole: bool = False) -> Answer:
-    """`entries`: mode, id, a tab, the path, NUL. `whole`: of a private index, which is never split."""
+    """Change the index. `entries`: mode, id, a tab, the path, NUL. `whole`: a private index, which is never split."""
     return run([*(_WHOLE_INDEX if whole else GIT), "update-index", "-z", "--index-info"], env, entries)
 
 
 def update_index_from_files(env: Env, names: bytes) -> Answer:
-    """As the work tree has these files, whether they are new or gone."""
+    """Make the index equal to the work tree for these files, new and deleted ones too."""
     return run([*GIT, "update-index", "--add", "--remove", "-z", "--stdin"], env, names)
 
 
 def unmark_files(env: Env, tree: str, flag: str, names: Iterable[str]) -> Answer:
-    """`flag`: assume-unchanged or skip-worktree."""
+    """Remove a flag of these files: assume-unchanged or skip-worktree."""
     data = "".join(name + "\0" for name in names).encode("utf-8", "surrogateescape")
     return run([*_in(tree), "update-index", f"--no-{flag}", "-z", "--stdin"], env, data)
 
 
 def add_files(env: Env, pathspecs: Iterable[str], *, force: bool) -> Answer:
-    """All or nothing of what the work tree has of these paths; `force`: ignored ones too."""
+    """Stage all of these paths as the work tree has them, or none; `force`: ignored ones too."""
     how = ("-c", "add.ignoreErrors=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A")
     argv = [*_WHOLE_INDEX, *how, *(["-f"] if force else []), "--pathspec-from-file=-", "--pathspec-file-nul"]
     return run(argv, env, "".join(spec + "\0" for spec in pathspecs).encode("utf-8", "surrogateescape"))
@@ -146,13 +146,13 @@ def changed_files(env: Env, commit: str, tree: str) -> Answer:
 
 
 def commit_tree(env: Env, tree: str, parent: str, message: bytes, *, sign: bool) -> Answer:
-    """`parent` '': the first commit."""
+    """Make a commit; `parent` '': the first one."""
     argv = [*GIT, "commit-tree", *(["-S"] if sign else []), *(["-p", parent] if parent else []), "-F", "-", tree]
     return run(argv, env, message)
 
 
 def strip_message(env: Env, message: bytes, *, comments: bool) -> Answer:
-    """Without needless blanks; `comments`: and without lines of comment."""
+    """The message without needless blanks; `comments`: also without comment lines."""
     return run([*GIT, "stripspace", *(["-s"] if comments else [])], env, message)
 
 
@@ -161,13 +161,13 @@ def parse_trailers(env: Env, message: bytes) -> Answer:
 
 
 def add_trailers(env: Env, message: bytes, trailers: Iterable[str]) -> Answer:
-    """At the place that the user's settings name."""
+    """Add trailers at the place that the user's settings name."""
     words = [word for trailer in trailers for word in ("--trailer", trailer)]
     return run([*GIT, "interpret-trailers", "--no-divider", *words], env, message)
 
 
 def add_trailer(env: Env, trailer: str, *, message: bytes = b"", file: str = "") -> Answer:
-    """At the end of the message; in a file in place, unless a trailer of that name is there.
+    """Add a trailer at the end of the message; in a file in place, unless it has one of that name.
 
     A line '---' in a message is not the start of a patch here, as for `git log`.
     """
@@ -178,7 +178,7 @@ def add_trailer(env: Env, trailer: str, *, message: bytes = b"", file: str = "")
 
 
 def run_hook(env: Env, name: str, *words: str) -> Answer:
-    """A commit hook of the user's, with what it may ask at the terminal. Nothing happens where there is none."""
+    """Run a commit hook of the user, with the terminal for its questions; nothing happens if there is none."""
     return run([*GIT, "hook", "run", "--ignore-missing", name, "--", *words], env, shares_terminal=True)
 
 

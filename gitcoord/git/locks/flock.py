@@ -26,7 +26,7 @@ def release(fd: int, path: str = "") -> None:
 
 
 def is_locked(path: str) -> bool | None:
-    """Has a living process locked this file? None where there is no such file. Several processes may ask at once."""
+    """Return whether a living process has locked this file; None if there is no such file. Several may ask at once."""
     try:
         fd = open_to_read(path)
     except OSError:

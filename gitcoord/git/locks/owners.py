@@ -57,7 +57,7 @@ class Content(NamedTuple):
     written: int  # when, in nanoseconds of the file system's clock
 
     def covers(self, lock: str) -> bool:
-        """May its process have taken this lock?"""
+        """Return whether its process may have taken this lock."""
         name = lock.removesuffix(".lock")
         return any(name == ref or (ref.endswith("/*") and name.startswith(ref[:-1])) for ref in self.refs)
 
@@ -71,7 +71,7 @@ class Note:
         self._deletes = deletes
 
     def taken(self, common: str, refs: Iterable[RefName]) -> None:
-        """The process has all its locks now: write down which files they are.
+        """Record the files of the locks, now that the process has them all.
 
         That of packed-refs only where the process deletes refs: otherwise it is another's.
         """
@@ -81,14 +81,14 @@ class Note:
         write_at_once(self._fd, "".join(lines).encode("utf-8", "surrogateescape") + b"\0")
 
     def end(self, code: int) -> None:
-        """The process has ended. The note of a killed process stays until its locks are removed. Harmless to repeat."""
+        """Remove the note. That of a killed process stays until its locks are removed. Harmless to repeat."""
         if code >= 0:
             self.forget()
         else:
             self._close()
 
     def forget(self) -> None:
-        """The process holds no lock any more."""
+        """Remove the note: the process holds no lock any more."""
         remove_file(self._path)
         self._close()
 
@@ -109,7 +109,7 @@ class LockNotes:
         self._stale: StaleLocks | None = None
 
     def note(self, pid: int, refs: Iterable[RefName], *, deletes: bool = True) -> Note:
-        """Write down that this git process is about to lock these refs, or those below a name that ends in '/*'."""
+        """Record that this git process is about to lock these refs, or those below a name that ends in '/*'."""
         self.sweep()
         start = start_time(pid) or f"-{random_hex(4)}"
         name = Owner(str(pid), start, self._boot, own_namespace()).name
@@ -141,7 +141,7 @@ class LockNotes:
         return child
 
     def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
-        """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
+        """Remove locks of dead owners on these refs. True if one was removed; LockHeld if one may not be."""
         return self._removal().remove_stale_locks(refs)
 
     def sweep(self) -> None:

@@ -177,12 +177,12 @@ class Queue:
 
 
 def is_stopped(pid: int) -> bool:
-    """Is it stopped by SIGSTOP, Ctrl-Z or a debugger?"""
+    """Return whether the process is stopped by SIGSTOP, Ctrl-Z or a debugger."""
     return bool(pid) and process_state(pid) in ("T", "t")
 
 
 def described(pid: int) -> str:
-    """A process for people: its number, what it runs, and whether it is stopped."""
+    """A process in words: its number, its command, and whether it is stopped."""
     if not pid:
         return "another command in this repository"
     words = read_file(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")[:-1]

@@ -76,7 +76,7 @@ def _subcommand(name: str, program: str, command: list[str]) -> str | None:
 
 
 def _is_elsewhere(pid: str, command: list[str], common: str) -> bool:
-    """Does it certainly work in another repository? git changes to the top of the work tree, or stays in the git directory."""
+    """Return whether it certainly works in another repository. git runs at the top of the work tree or in .git."""
     environ, place = _strings(f"/proc/{pid}/environ"), _link(f"/proc/{pid}/cwd")
     if not environ or not place or place.endswith(" (deleted)") or "--git-dir" in command:
         return False

@@ -64,7 +64,7 @@ class StaleLocks:
         self._first_seen: dict[str, FirstSeen] = {}
 
     def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
-        """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
+        """Remove locks of dead owners on these refs. True if one was removed; LockHeld if one may not be."""
         names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if file_identity(self._path(name))]
         for name in names:
             self._clear(name, _SECONDS)
@@ -115,7 +115,7 @@ class StaleLocks:
         self._first_seen.pop(lock, None)
 
     def _is_stale(self, lock: str, file: str, seconds: float) -> bool:
-        """False: this cannot be proven yet."""
+        """Return whether the lock is proven stale; False if this cannot be proven yet."""
         path = self._path(lock)
         notes = self._notes.all()
         dead = [content for owner, content in notes if content is not None and not self._notes.is_alive(owner)]
@@ -130,7 +130,7 @@ class StaleLocks:
         return self._has_no_owner(lock, file, seconds)
 
     def _has_no_owner(self, lock: str, file: str, seconds: float) -> bool:
-        """Has every git ended that was running when this file was first seen? A git that came later cannot have made it."""
+        """Return whether every git has ended that ran when this file was first seen. A later one did not make it."""
         path = self._path(lock)
         now = running_gits(self._notes.common)
         seen = self._first_seen.get(lock)

@@ -1,1 +1,1 @@
-"""Agent tools at rest: their settings, skills and instructions, into which setup writes and out of which teardown takes."""
+"""The files of agent tools that setup writes and teardown cleans: settings, skills and instructions."""

@@ -1,4 +1,4 @@
-"""The agent tools in `git coord setup` and `teardown`: which ones, what is shown of them, what could not be done."""
+"""The agent tools in `git coord setup` and `teardown`: choosing them, printing the changes and the problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def place_of(call: Call, *, user: bool) -> Place:
 
 
 def places(call: Call, *, user: bool) -> list[Place]:
-    """Out of the project always; out of a person's own settings, which serve other projects too, when asked."""
+    """The project, and with `user` the person's own settings, which serve other projects too."""
     return [place_of(call, user=False), *([place_of(call, user=True)] if user else [])]
 
 
@@ -57,7 +57,7 @@ def ready(changes: list[Change]) -> bool:
 
 
 def to_commit(files: list[str], changes: list[Change], place: Place) -> list[str]:
-    """The files of the project that were written, for a person to look at."""
+    """The files of the project that were written, for a person to review."""
     done = [printable(change.shown) for change in changes if change.action in ("written", "changed")]
     return files if place.user else files + done
 
@@ -69,7 +69,7 @@ def leaving(changes: list[Change]) -> list[str]:
 
 
 def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
-    """Files that were left alone and why, with text that a person can add by hand."""
+    """Print the files that were not changed and why, with text that a person can add by hand."""
     for change in changes:
         if not change.problem:
             continue
@@ -79,7 +79,7 @@ def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
 
 
 def tell(call: Call, tools: list[Known], changes: list[Change], *, user: bool) -> None:
-    """Steps that are left to a person: edits by hand, trusting new hooks in the tool, and what committing them means."""
+    """Print the steps left to a person: edits by hand, trusting new hooks in the tool, the effect of committing them."""
     tell_problems(call, changes, snippets=True)
     hooked = {change.tool for change in changes if change.what == "hooks" and change.action in ("written", "changed")}
     if hooked and not user:

@@ -1,4 +1,4 @@
-"""JSON settings edited as text: entries in and out again, and every other byte stays.
+"""Edits of JSON settings as text: entries are added and removed, and every other byte stays.
 
 Comments and trailing commas are understood and kept, since some tools allow them. What `append` puts in, `drop` takes out to the
 byte: an entry that follows another goes right behind it; a container that was empty gets its first entry right behind its bracket;
@@ -111,7 +111,7 @@ def _refuse(word: str) -> Any:
 
 
 def append(text: str, keys: Sequence[str], entry: object) -> str:
-    """`entry` as the last one of the array below `keys`; what is missing on the way is made."""
+    """The text with `entry` as the last one of the array below `keys`; missing containers on the way are made."""
     node = parse(text)
     if not isinstance(node.value, dict):
         raise Unsafe("it is no object")
@@ -144,7 +144,7 @@ def _insert(text: str, container: Node, key: str, value: object) -> str:
 
 
 def _render(text: str, value: object, indent: str) -> str:
-    """In the shape of the rest. A container is never closed up to its first entry: so `drop` knows it was made."""
+    """The value in the style of the file. Its containers begin with white space, by which `drop` recognises them."""
     if "\n" not in text.strip():
         return _flat(value)
     lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
@@ -169,7 +169,7 @@ def _indent(text: str, at: int) -> str:
 
 
 def _unit(text: str) -> str:
-    """By how much each level is indented: by as much as the first level of the file is."""
+    """The indentation of one level, taken from the first level of the file."""
     root = parse(text)
     return (_indent(text, root.items[0].start) if root.items else "") or "  "
 
@@ -178,7 +178,7 @@ def _unit(text: str) -> str:
 
 
 def drop(text: str, path: Path) -> str:
-    """Without the entry at `path`, and without the containers that were made for it."""
+    """The text without the entry at `path`, and without the containers that were made for it."""
     chain = [parse(text)]
     for step in path[:-1]:
         chain.append((chain[-1].items or [])[_place(chain[-1], step)].node)

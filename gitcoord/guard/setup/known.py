@@ -1,4 +1,4 @@
-"""The agent tools that setup knows: how each is recognised, where it looks, and which of its events are hooked.
+"""The agent tools that setup knows: how each is recognised, its files, and which of its events are hooked.
 
 The words of their events are in `guard/tools/`; docs/guard.md has the same as a table.
 """
@@ -20,7 +20,7 @@ SKILL = "skills/gitcoord-protocol/SKILL.md"
 
 
 class Home(NamedTuple):
-    """A tool's directory of the user: below $HOME, or where a variable says."""
+    """The user's directory of a tool: below $HOME, or the one that a variable names."""
 
     below: str
     variable: str = ""

@@ -1,4 +1,4 @@
-"""Plans, shows and makes the changes of setup and teardown for the agent tools, file by file.
+"""The changes of setup and teardown for the agent tools, file by file: planned, shown and made.
 
 A file is read once for the plan; if it is another one when it is written, it is left alone. In a project no link is followed.
 """
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One file. `after` is None where it goes; with a `problem` nothing is done, and `snippet` is for a person to add."""
+    """The change of one file. `after` None removes it; with a `problem` nothing is done, `snippet` is to be added."""
 
     tool: str
     what: str  # hooks, plugin, skill, instructions
@@ -75,7 +75,7 @@ def setting_up(tools: Iterable[Known], place: Place) -> list[Change]:
 
 
 def tearing_down(place: Place) -> list[Change]:
-    """Of every tool that is known: which were set up once, nobody has noted."""
+    """The changes of teardown, for every known tool: it is not recorded which were set up."""
     gone = [change for change in _changes([*KNOWN], place, on=False) if change.before is not None]
     return [change for change in gone if change.action != "unchanged"]
 
@@ -110,7 +110,7 @@ def _wanted(known: Known, place: Place, *, on: bool) -> Iterable[tuple[str, Path
 
 
 def _instructions(tools: list[Known], top: Path, *, on: bool) -> Iterable[tuple[Known, str]]:
-    """Shared files of text. One that only leads to AGENTS.md, by a link or an import, is left to that."""
+    """The shared text files to change. One that only refers to AGENTS.md, by a link or an import, is left alone."""
     names = {name: known for known in reversed(tools) for name in known.texts if name.endswith(".md")}
     agents = {"AGENTS.md": names.pop("AGENTS.md")} if "AGENTS.md" in names else {}
     for name in [*names]:
@@ -169,7 +169,7 @@ def _tilde(file: Path, environ: Mapping[str, str]) -> str:
 
 
 def _read(file: Path, top: Path | None) -> bytes | None:
-    """None where it is not there. Below `top`, neither it nor a directory on the way may be a link."""
+    """The content; None if there is no file. Below `top`, neither it nor a directory on the way may be a link."""
     if top is not None:
         for part in (file, *file.parents):
             if part == top:
@@ -209,7 +209,7 @@ def _done(change: Change, place: Place) -> Change:
 
 
 def _write(file: Path, data: bytes) -> None:
-    """Whole or not at all, with the rights that it had; a person's own link is followed."""
+    """Write the file atomically, with the permissions that it had; a person's own link is followed."""
     file = Path(os.path.realpath(file))
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.gitcoord-{os.getpid()}")
@@ -223,7 +223,7 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _tidy(directory: Path, place: Place) -> None:
-    """Directories that are empty now: git does not know them. A tool's own, at home, stay."""
+    """Remove directories that are empty now. A tool's own ones, below the home directory, stay."""
     stays = {_home(known.home, place.environ) for known in KNOWN} | {Path(place.environ.get("HOME") or "/")}
     while directory != Path(place.top) and directory not in stays and directory != directory.parent:
         try:

@@ -1,4 +1,4 @@
-"""A section of ours in a text file that others write: between two markers, and every other byte stays."""
+"""gitcoord's section in a text file of others: between two markers; every other byte stays."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _BEGIN = BEGIN.partition(".")[0]  # the rest may be worded differently one day
 
 
 class Torn(Exception):
-    """The markers are not one pair; whatever stands between them cannot be told from the rest."""
+    """The markers are not one pair, so the section cannot be told from the rest."""
 
 
 def put(text: str | None, body: str) -> str:
-    """`text` with the section, at its end where it had none. None: there is no file yet."""
+    """`text` with the section, at the end if it had none. None: there is no file yet."""
     newline = "\r\n" if "\r\n" in (text or "") else "\n"
     section = newline.join([BEGIN, *body.strip("\n").split("\n"), END]) + newline
     if text is None:
@@ -25,7 +25,7 @@ def put(text: str | None, body: str) -> str:
 
 
 def take(text: str) -> str | None:
-    """`text` without the section; as it was, where nobody moved it. None: there was no file."""
+    """`text` without the section, as it was before `put` if nobody moved it. None: the file had nothing else."""
     found = find(text)
     if found is None:
         return text
@@ -40,7 +40,7 @@ def take(text: str) -> str | None:
 
 
 def find(text: str) -> tuple[int, int] | None:
-    """From the first marker to the line break behind the last."""
+    """Start and end of the section, with the line break after it; None if there is none."""
     if _BEGIN not in text and END not in text:
         return None
     if text.count(_BEGIN) != 1 or text.count(END) != 1 or text.index(END) < text.index(_BEGIN):

@@ -1,4 +1,4 @@
-"""Our hooks in a tool's JSON settings: put in beside those of others, and taken out to the byte."""
+"""gitcoord's hooks in a tool's JSON settings: added beside those of others, and removed again to the byte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gitcoord.guard.setup.known import COMMAND, SHELL, Known
 
 
 def put(text: str | None, known: Known) -> str:
-    """The settings with our hooks; where they are as they should be, not a byte changes. None: there is no file yet."""
+    """The settings with our hooks; unchanged if they have them already. None: there is no file yet."""
     if text is None or (_is_whole(text, known) and _owned(text) != known.hooks):
         return snippet(known) + "\n"
     if _owned(text) == known.hooks:
@@ -24,7 +24,7 @@ def put(text: str | None, known: Known) -> str:
 
 
 def take(text: str, known: Known) -> str | None:
-    """The settings without our hooks; None where the file had been made for them and has nothing else."""
+    """The settings without our hooks; None if the file was made for them and has nothing else."""
     return None if _is_whole(text, known) else _without(text)
 
 
@@ -45,14 +45,14 @@ def _is_whole(text: str, known: Known) -> bool:
 
 
 def _without(text: str) -> str:
-    """From the last one to the first: so the one that was first in an empty list is known as such."""
+    """The text without our hooks. The last goes first, so that `drop` recognises a list that was made for the first."""
     for path in reversed([*_paths(text)]):
         text = jsontext.drop(text, path)
     return text
 
 
 def _owned(text: str) -> dict[str, Any]:
-    """Our entries by event; several under one event are as none, and are put in anew."""
+    """Our entries by event; None for an event with several of them, which are replaced."""
     root = jsontext.parse(text).value
     found: dict[str, Any] = {}
     for path in _paths(text):

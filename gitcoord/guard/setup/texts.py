@@ -14,7 +14,7 @@ _FRONT = re.compile(r"---\n(?:[^\n]*\n)*?---\n\s*")
 
 
 class Foreign(Exception):
-    """There is a file of that name, and it is not ours."""
+    """A file of that name exists and is not gitcoord's."""
 
 
 def section() -> str:
@@ -22,7 +22,7 @@ def section() -> str:
 
 
 def skill() -> tuple[str, str]:
-    """Front matter and body: some tools read the first, and the body only when it is needed."""
+    """Front matter and body of the skill: some tools read the body only when they need it."""
     text = _file("SKILL.md")
     end = text.index("\n---\n", 4) + len("\n---\n")
     return text[:end], text[end:]
@@ -33,7 +33,7 @@ def rule() -> tuple[str, str]:
 
 
 def fronted(text: str | None, front: str, body: str) -> str:
-    """A file of ours with front matter: what is between the markers is renewed, what somebody added stays."""
+    """The file with front matter and our section; text that somebody added outside of the section stays."""
     if text is None:
         return front + sections.put(None, body)
     if sections.find(text) is None:
@@ -42,7 +42,7 @@ def fronted(text: str | None, front: str, body: str) -> str:
 
 
 def unfronted(text: str) -> str | None:
-    """Without our part; None where nothing but front matter would be left. Somebody else's file stays as it is."""
+    """The file without our section; None if only front matter would be left. A file without a section is unchanged."""
     if sections.find(text) is None:
         return text
     rest = sections.take(text) or ""
@@ -62,7 +62,7 @@ def unplugged(text: str) -> None:
 
 
 def _is_edited(text: str) -> bool:
-    """An older version of ours is not."""
+    """Return whether a user changed or replaced the plugin. An older version of ours is not edited."""
     first, _, body = text.partition("\n")
     return not first.startswith(f"{_MADE}{crc32(body.encode()):08x}")
 

@@ -100,7 +100,7 @@ class Client(GitRemote):
             return RemoteResult(UNKNOWN, f"{type(error).__name__}: {error}") if push.sent else None
 
     def _has_client(self) -> bool:
-        """Nothing is dialled yet."""
+        """Make the client, without connecting. False where only git can reach the remote."""
         if self._client is None:
             way = address_of(self.name, self._env)
             if way is None:

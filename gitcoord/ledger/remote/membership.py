@@ -32,7 +32,7 @@ class Membership(NamedTuple):
 
 
 def find(ctx: Context, wish: str = "", *, local: bool = False, look: bool = True) -> Membership:
-    """Where this clone's ledger is or will be: as asked for, as joined before, as the policy says, or where one is found.
+    """The place of this clone's ledger: as asked for, as joined before, as the policy says, or where one is found.
 
     `look`: look at the remotes also where the policy names no ledger. Unreachable, or Refused, where the policy names one that
     cannot be found.

@@ -50,7 +50,7 @@ def decide(state: State, command: Kill, world: World) -> Decision:
 
 
 def is_below(state: State, record: Agent, agent: str) -> bool:
-    """Whether this session was launched from inside the agent's, directly or by others between. A name alone proves nothing."""
+    """Return whether this session was launched inside the agent's, directly or not. A name alone proves nothing."""
     seen = {record.agent}
     while record.parent and record.parent not in seen:
         if record.parent == agent:

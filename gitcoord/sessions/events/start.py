@@ -100,7 +100,7 @@ def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Gra
 
 
 def _is_for_another(state: State, id: str, agent: str) -> bool:
-    """Was it claimed for a task that the agent no longer owns? Then it goes to the next owner."""
+    """Return whether it was claimed for a task that the agent no longer owns: then it goes to the next owner."""
     from gitcoord.tasks.model import task_record
 
     task = task_record(state, id) if id else None
@@ -108,7 +108,7 @@ def _is_for_another(state: State, id: str, agent: str) -> bool:
 
 
 def _is_running(state: State, world: World, agent: str) -> bool:
-    """Does a known process run under this name? A session without one, opened by a claim in a shell, may be replaced."""
+    """Return whether a known process runs under this name. A session without one may be replaced."""
     record = agent_record(state, agent)
     return record is not None and bool(record.instance) and alive(state, world, record)
 

@@ -41,7 +41,7 @@ def _cd(run: Run, call: Call) -> None:
 
 
 def _searches(run: Run, call: Call) -> bool:
-    """Whether cd searches CDPATH for a directory."""
+    """Return whether cd searches CDPATH for a directory."""
     if any(
         one.name == "CDPATH" and one.value is not None and one.value.raw not in ("''", '""') for one in call.assigns
     ):
