@@ -21,6 +21,7 @@ CLAIMS = "refs/claims/"
 CONFIG = ".gitcoord/config"  # the project's settings, in its tree
 RULES = ".gitcoord/rules.md"  # and its written rules
 LOST = PRIVATE + "lost/"
+ARCHIVE = "refs/gitcoord-archive/"  # ledgers that were taken away
 PROBE = PRIVATE + "probe/"
 
 PATH, RESOURCE = "path", "resource"

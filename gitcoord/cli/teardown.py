@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError, refused
-from gitcoord.base.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
+from gitcoord.base.names import ARCHIVE, CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.claims.query import listing
 from gitcoord.gates.hooks.files import remove_tree
 from gitcoord.gates.hooks.install import removal, uninstall
@@ -15,7 +15,6 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
-ARCHIVE = "refs/gitcoord-archive/"
 # The root last: while it is there, a teardown that was interrupted is known to have more to do.
 _WRITTEN = (
     "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import CONFIG, Oid
-from gitcoord.git.config import Settings
+from gitcoord.git.config import Settings, parse_settings
 from gitcoord.git.files import exists, inode, make_directory, read_file
 from gitcoord.git.repo import Repo
 from gitcoord.git.store import Store
@@ -138,13 +138,20 @@ class Context:
         return self._deadline[remote]
 
     def policy_setting(self, name: str) -> str:
-        """`[gitcoord] <name>` of the policy in the work tree; '' where it does not say."""
-        path = f"{self.repo.worktree}/{CONFIG}"
-        if not self.repo.worktree or not exists(path):
+        """`[gitcoord] <name>` of the policy in the work tree; of that of HEAD or origin's default branch where the work tree has
+        none; '' where it does not say."""
+        if not self.repo.worktree:
             return ""
-        from gitcoord.git.commands.settings import get_setting
+        from gitcoord.git.commands.settings import get_setting, list_settings
 
-        return get_setting(self.repo.env, f"gitcoord.{name}", file=path).text.strip()
+        path = f"{self.repo.worktree}/{CONFIG}"
+        if exists(path):
+            return get_setting(self.repo.env, f"gitcoord.{name}", file=path).text.strip()
+        found = self.local.read([f"{ref}:{CONFIG}" for ref in ("HEAD", "refs/remotes/origin/HEAD")])
+        blob = next((policy.oid for policy in found if policy is not None), "")
+        if not blob:
+            return ""
+        return dict(parse_settings(list_settings(self.repo.env, blob=blob).out)).get(f"gitcoord.{name}", "")
 
     def may_name_another_ledger(self) -> bool:
         """Return whether the policy in the work tree lacks this ledger's root: `named_ledger` then looks closer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import encode_file
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, Refused, StoreError, UsageError, refused
-from gitcoord.base.names import CONFIG, LEDGER, TIP, quote, shell_word
+from gitcoord.base.names import ARCHIVE, CONFIG, LEDGER, TIP, quote, shell_word
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
 from gitcoord.git.commands.remotes import list_remotes
@@ -109,6 +109,16 @@ def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
     named = ctx.policy_setting("root")
     if not named:
         return
+    kept = next((ref for ref in ctx.store.list_refs(ARCHIVE) if root_of(ctx, ref) == named), "")
+    if kept:
+        raise refused(
+            "no-ledger",
+            f"this project's ledger was taken away here, and is kept at {kept}: nothing was changed",
+            f"bring it back: git update-ref {LEDGER} {kept} ''",
+            f"and: git update-ref {TIP} {kept} ''",
+            f"then: {setup_command(ctx)}",
+            f"for a new one, a person takes 'root' out of {CONFIG}",
+        )
     remotes = list(looked_at) or list_remotes(ctx.repo.env).lines
     names = ", ".join(quote(name) for name in looked_at)
     where = f"neither here nor at {names}" if names else "not here"
@@ -162,8 +172,9 @@ def sync_branch(ctx: Context) -> str:
     return "main"
 
 
-def root_of(ctx: Context) -> str:
-    return first_parents(ctx.repo.env, LEDGER).require("git cannot walk the ledger", StoreError).lines[-1]
+def root_of(ctx: Context, ref: str = LEDGER) -> str:
+    """The first commit of the ledger at this ref."""
+    return first_parents(ctx.repo.env, ref).require("git cannot walk the ledger", StoreError).lines[-1]
 
 
 def note(ctx: Context, values: dict[str, str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -105,6 +104,36 @@ def test_a_clone_joins_the_remotes(project: Project, words: tuple[str, ...]) -> 
     assert len(ledgers(project.one, two)) == 1 and two.git("config", "gitcoord.authority") == "origin"
 
 
+def test_a_branch_without_the_policy_is_no_way_around(project: Project) -> None:
+    """Trunk's policy names the ledger, also where another branch is checked out or nothing is."""
+    old = project.one.git("rev-parse", "HEAD")
+    assert project.one.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    two = project.clone("two")
+    two.git("checkout", "-q", old)
+    assert not (two.top / ".gitcoord").exists()
+    for words in (("setup", "--no-tools"), ("init",), ("init", "--remote", "origin")):
+        refused(two.coord(*words, "--json"), "no-ledger", 1)
+    refused(two.claim("f", "--json"), "could-not-judge", 4)
+
+
+def test_a_ledger_that_was_taken_away_is_brought_back(project: Project) -> None:
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    one.take("f")
+    one.free()
+    head = one.head
+    assert one.coord("teardown", "--yes", agent="").code == 0
+    done = one.coord("setup", "--no-tools", "--json")
+    refused(done, "no-ledger", 1)
+    for hint in done.json["hints"][:2]:
+        command = hint[hint.index("git update-ref") :]
+        one.git(*[word.replace("''", "") for word in command.split()[1:]])
+    assert follow(one, done.json["hints"][2]).code == 0
+    assert one.git("merge-base", "--is-ancestor", head, "gitcoord") == "" and one.claim("f").code == 0
+
+
 def test_setup_joins_what_it_finds_without_any_policy(project: Project) -> None:
     """The policy is not committed yet, and this clone has not fetched the ledger."""
     two = project.clone("two")
@@ -132,11 +161,10 @@ def test_the_remote_that_has_it_is_found_among_several(project: Project) -> None
 
 
 def test_another_ledger_at_the_remote_is_not_joined(project: Project) -> None:
+    two = project.clone("two")  # it has not seen the policy
     assert project.one.coord("setup", "--no-tools").code == 0
     project.share_policy(project.one)
-    two, three = project.clone("two"), project.clone("three")
-    git(two.top, "rm", "-q", "-r", "--cached", ".gitcoord")
-    shutil.rmtree(two.top / ".gitcoord")
+    three = project.clone("three")
     assert two.coord("init", "--remote", "origin").code == 0
     for words in (("setup", "--no-tools"), ("init",), ("init", "--remote", "origin")):
         refused(three.coord(*words, "--json"), "other-ledger", 1)
