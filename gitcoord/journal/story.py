@@ -192,7 +192,7 @@ def _handoff(event: Event, body: Record, about: About) -> list[str]:
     if not names:
         return []
     about.handoffs.add(f"h{event.seq}")
-    to = body["to"] or (f"the role {printable(body['role'])}" if body["role"] else "whoever takes it")
+    to = body["to"] or (f"the role {printable(body['role'])}" if body["role"] else "any agent")
     return [f"{event.agent} offered {_list(names)} to {to} (h{event.seq})"]
 
 

@@ -25,7 +25,7 @@ INSTRUCTIONS = """\
 Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it, and
 release it once the work is committed. What another holds is not yours to change: do something else (task_next), or wait. When
 you stop in the middle, hand over (handoff_new). Paths are relative to the directory in which the server was started;
-@name is a resource that is no file. A result with "ok": false says why in "message", and what helps in "hints".
+@name is a resource, such as a deploy target. A result with "ok": false says why in "message", and what helps in "hints".
 """
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _AGAIN = ToolAnnotations(

@@ -35,7 +35,7 @@ RULES = {
     "halted": "while everything is halted nothing gets through",
     "ledger": "the ledger is append-only, and only gitcoord appends",
     "attribution": "a commit of an agent says whose it is",
-    "rules": "whoever pushes has read the project's rules as they are now",
+    "rules": "an agent that pushes has read the project's rules as they are now",
     "changelog": "what users notice has a line in the changelog",
     "decision": "what was decided changes with a record of why",
     "placeholders": "nothing unfinished is deployed",

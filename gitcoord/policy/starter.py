@@ -72,7 +72,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;[rule "lineage"]
 ;	record = docs/decisions/lineage.md
 
-# Things that are no files are claimed as @name. Undeclared ones have one unit and
+# Resources are claimed as @name. Undeclared ones have one unit and
 # are open to everybody.
 ;[resource "deploy/production"]
 ;	ttl = 15m
@@ -130,7 +130,7 @@ RULES = """# Rules for everybody who writes here
 
 1. Claim before you change: `git claim <path>`. If it is held, do something else or wait; never work around it.
 2. Claim as little as you need, and release it as soon as the work is committed: `git claim release <path>`.
-3. Say why (`-m`), so that whoever is refused knows what you are doing.
+3. Say why (`-m`), so that others who are refused know what you are doing.
 4. Do not touch what another holds, also not to fix it "quickly".
 5. Bring your copy up to date before you start and before you deploy.
 6. When you stop in the middle, say what is done, what remains and what comes next.

@@ -37,5 +37,5 @@ def refuse_under_way(git_dir: str, owner: str = "") -> Refusal | None:
     return Refusal(
         "under-way",
         f"{article} {operation}{whose} is under way in this work tree",
-        hints=(f"whoever began it ends it: {end}", "git status tells more"),
+        hints=(f"the one who began it ends it: {end}", "git status tells more"),
     )

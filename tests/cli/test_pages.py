@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from html import unescape
@@ -43,3 +44,50 @@ def test_the_picture_is_what_the_commands_print() -> None:
     shown = [unescape(re.sub("<[^>]*>", "", text)) for text in re.findall(r"<text[^>]*>(.*?)</text>", FILE.read_text())]
     now = [without_colours(line) for line in record()]
     assert [_shape(line) for line in shown] == [_shape(line) for line in now if line]
+
+
+def test_every_link_leads_somewhere() -> None:
+    pages = {page: page.read_text() for page in PAGES}
+    headings = {
+        page: {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in text.splitlines() if line.startswith("#")}
+        for page, text in pages.items()
+    }  # fmt: skip
+    for page, text in pages.items():
+        for target, anchor in re.findall(r"\]\(((?!https?:)[^)#]*)(?:#([^)]*))?\)", text):
+            found = (page.parent / target).resolve() if target else page
+            assert found.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in headings.get(found, {anchor}), f"{page.name}: {target}#{anchor}"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+# Riddles and second words for one thing; docs/glossary.md has the words to use.
+BANNED = re.compile(
+    r"\b(f[ae]lls? silent|heard of|stands? in the way|stand beside|told .not now.|sync branch|heal(s|ed)?|mend(s|ed)?|"
+    r"that (is|are) no files?|unless (given|set|said)|whoever)\b",
+    re.IGNORECASE,
+)
+MEN = sorted((ROOT / "docs/man").iterdir())
+
+
+@pytest.mark.parametrize("page", [*PAGES, *MEN], ids=lambda page: page.name)
+def test_a_page_uses_the_projects_words(page: Path) -> None:
+    assert [line for line in page.read_text().splitlines() if BANNED.search(line)] == []
+
+
+def _texts(source: str) -> list[str]:
+    """The texts in a module that are no docstrings: messages, help and templates."""
+    tree = ast.parse(source)
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in alone]
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+def test_messages_use_the_projects_words() -> None:
+    for module in (ROOT / "gitcoord").rglob("*.py"):
+        for text in _texts(module.read_text()):
+            assert not BANNED.search(text), f"{module.relative_to(ROOT)}: {text[:100]}"
+
+
+def test_the_check_of_words_can_fail() -> None:
+    assert BANNED.search("a holder that fell silent") and not BANNED.search("recommend, untold, a file")

@@ -60,7 +60,7 @@ def test_handed_over_and_written_about(world: World) -> None:
         "alice claimed it",
         f"alice offered it to bob ({offer})",
         f"bob: the handoff {offer} was declined: busy",
-        f"alice offered it to whoever takes it ({second})",
+        f"alice offered it to any agent ({second})",
         f"carol took it over from alice ({second})",
         "carol wrote: tabs...",
     ]

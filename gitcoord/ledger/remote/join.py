@@ -76,7 +76,9 @@ def init_remote(
     root = "" if adopt else ctx.policy_setting("root")
     found = _find(ctx, local, name, root)
     if read_only and found.there is None:
-        raise refused("no-ledger", f"'{name}' has no ledger", "whoever may push makes it: git coord init")
+        raise refused(
+            "no-ledger", f"'{name}' has no ledger", f"a clone that may push makes it: git coord setup --remote {name}"
+        )
     capabilities = HostCapabilities(branches=False, atomic=True, options=False) if read_only else probe(ctx, name)
     joined = _joined(ctx, local, name, capabilities)
     made: dict[str, object] = {}
