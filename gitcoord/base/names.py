@@ -153,7 +153,8 @@ def check_path(path: str) -> str:
             continue
         if part == "..":
             if not parts:
-                raise UsageError(f"{quote(path[:80])} is outside the repository")
+                hint = "give a path inside this work tree; each repository has its own claims"
+                raise UsageError(f"{quote(path[:80])} is outside the repository", hints=(hint,))
             parts.pop()
         else:
             parts.append(part)

@@ -87,7 +87,10 @@ def _below_top(repo: Repo, word: str) -> str:
         end = word.rfind("/", 0, end)
     if inside:
         return inside
-    raise UsageError(f"{quote(word[:80])} is outside the repository")
+    raise UsageError(
+        f"{quote(word[:80])} is outside the repository",
+        hints=("give a path inside this work tree; each repository has its own claims",),
+    )
 
 
 def _as_tracked(repo: Repo, path: str) -> str:

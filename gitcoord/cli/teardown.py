@@ -151,4 +151,6 @@ def _forget_settings(ctx: Context) -> None:
     for key in own_settings(ctx):
         code, complaint = change_settings(ctx.repo, ["--local", "--unset-all", key], ctx.host.pause)
         if code:
-            raise StoreError(f"cannot write the local settings: {complaint}", hints=("run git coord teardown again",))
+            raise StoreError(
+                f"cannot write the local settings: {complaint}", hints=("run it again: git coord teardown",)
+            )

@@ -147,7 +147,9 @@ def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: Usag
     """Raise Refused: the action may be allowed for somebody, but the actor is unknown."""
     screen.note(f"error: {_WHAT[hook]} could not be judged: {problem.message}")
     screen.note(*("  " + _line(verdict) for verdict in outcome.refused[:_SHOWN]))
-    screen.hint("a person does it at a terminal; git coord setup says there how editors may commit for that person")
+    screen.hint(
+        "a person does it at a terminal; how an editor may commit for that person is said there by: git coord setup"
+    )
     screen.hint(*problem.hints)
     return 1
 

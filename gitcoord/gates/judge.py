@@ -226,9 +226,11 @@ class _Judge:
         if tier and self._policy.of(change.path).private:
             # No request for approval: that would publish the rule.
             stage = WARN if tier == WARN else self._policy.stage("guard")
-            self._add("private", agent, _PRIVATE, step, change, stage=stage)
+            hint = "ask the person whose machine this is"
+            self._add("private", agent, _PRIVATE, step, change, stage=stage, hints=(hint,))
         elif tier == BLOCK:
-            self._add("guard", agent, "it is blocked: nobody changes it", step, change)
+            hint = "if it must change, ask a person who may change the policy"
+            self._add("guard", agent, "it is blocked: nobody changes it", step, change, hints=(hint,))
         elif tier == WARN:
             self._add("guard", agent, "it is guarded: take care", step, change, stage=WARN)
         elif tier == CHECKPOINT:

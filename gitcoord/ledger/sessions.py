@@ -258,7 +258,8 @@ def admit(state: State, actor: Actor, world: World) -> Admission:
         raise refused(
             "session-over",
             f"session {actor.session} of '{actor.agent}' has ended",
-            "start anew: git coord run -- <command>, or git coord start in a fresh shell",
+            "start anew: git coord run -- <command>",
+            "or, in a fresh shell: git coord start",
         )
     if record is None or not is_open:
         return Admission(True, current + 1)

@@ -190,7 +190,7 @@ def note(ctx: Context, values: dict[str, str]) -> None:
         code, complaint = change_settings(ctx.repo, ["--local", *words], ctx.host.pause)
         if code and value:
             raise StoreError(
-                f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",)
+                f"cannot write {key} to the local settings: {complaint}", hints=("run it again: git coord init",)
             )
 
 

@@ -123,7 +123,11 @@ def receive(
     if not parts.private and (there is None or not parts.code):
         return []  # nothing to judge by, or nothing to judge: a client looks what this server accepts
     if there is None and parts.ledger is None:
-        raise refused("ledger", "there is no ledger here to which claims could belong", "git coord init --remote")
+        raise refused(
+            "ledger",
+            "there is no ledger here to which claims could belong",
+            "make it: git coord init --remote <remote>",
+        )
     pusher = find_pusher()
     limits = read_limits(ctx, beginning=there is None)
     sessions = Sessions(ctx, limits, parts.sessions)

@@ -53,7 +53,8 @@ def require_signature(ctx: Context, payload: bytes, signature: bytes, agent: str
     signers = f"{ctx.repo.scratch}/{SIGNERS}"
     if not exists(signers):
         raise CouldNotJudge(
-            "the server knows no keys", hints=("its administrator adds them: git coord server key add",)
+            "the server knows no keys",
+            hints=("its administrator adds them: git coord server key add <repository> <agent> <key-file>",),
         )
     file = ctx.scratch(f"signature-{ctx.host.random()[:16]}")
     write_file(file, signature + b"\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refusal, Refused, raise_if, refused
-from gitcoord.base.names import printable, shown
+from gitcoord.base.names import printable, shell_word, shown
 from gitcoord.claims.model import (
     WRITE,
     Claim,
@@ -117,7 +117,7 @@ def require_committed(world: World, claims: list[Claim]) -> None:
         raise refused(
             "dirty",
             f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
-            "commit them first, or release all the same with --dirty",
+            f"commit them first; or release all the same: git claim release --dirty {' '.join(shell_word(path) for path in unclean)}",
         )
 
 

@@ -168,7 +168,9 @@ def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) ->
     return Refusal(
         "not-yours",
         f"{id} is {task.owner}'s",
-        hints=("its owner gives it back with: git coord task release, or hands it over: git handoff new --task",),
+        hints=(
+            f"ask {task.owner}, who gives it back: git coord task release {id}; or hands it over: git handoff new --task {id}",
+        ),
     )
 
 
