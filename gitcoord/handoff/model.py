@@ -32,8 +32,8 @@ SECTIONS = (
     Section("changed", "Changed", "What you changed, and why.", False),
     Section("remaining", "Remaining", "What is left to do.", False),
     Section("next", "Next step", "The one concrete thing to do first.", False),
-    Section("blockers", "Blockers", "What keeps the work from going on, or: none", True),
-    Section("assumptions", "Assumptions", "What you took for granted without checking, or: none", True),
+    Section("blockers", "Blockers", "The problems that block the work, or: none", True),
+    Section("assumptions", "Assumptions", "Assumptions that you did not check, or: none", True),
 )
 LONGEST = 20_000  # characters of a section
 _HEADINGS = {f"## {section.title}".casefold(): section.key for section in SECTIONS}

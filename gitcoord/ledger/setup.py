@@ -87,7 +87,7 @@ def require_room(ctx: Context, *, adopt: bool = False) -> None:
     below = ctx.store.list_refs(LEDGER + "/")
     if below:
         raise UsageError(
-            f"the branch '{next(iter(below)).removeprefix('refs/heads/')}' is in the way of the ledger's branch 'gitcoord'",
+            f"the branch '{next(iter(below)).removeprefix('refs/heads/')}' conflicts with the ledger's branch 'gitcoord'",
             hints=("rename it: git branch -m <old> <new>",),
         )
     there = ctx.store.list_refs("refs/remotes/")

@@ -23,7 +23,7 @@ from gitcoord.terminal.parser import Values
 
 INSTRUCTIONS = """\
 Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it, and
-release it once the work is committed. What another holds is not yours to change: do something else (task_next), or wait. When
+release it once the work is committed. Do not change a path that another agent holds: do something else (task_next), or wait. When
 you stop in the middle, hand over (handoff_new). Paths are relative to the directory in which the server was started;
 @name is a resource, such as a deploy target. A result with "ok": false says why in "message", and what helps in "hints".
 """
@@ -78,23 +78,25 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
     async def claim(
         paths: Paths,
-        reason: Annotated[str, Field(description="What for: shown to agents that are refused.")] = "",
+        reason: Annotated[str, Field(description="The reason: shown to agents that are refused.")] = "",
         mode: Literal["write", "read", "intent"] = "write",
         ttl: Duration = "",
         task: Annotated[str, Field(description="The task this belongs to.")] = "",
         nonce: Annotated[str, Field(description="A key of yours: a repeat under it has no second effect.")] = "",
     ) -> CallToolResult:
-        """Claim paths before changing them: all of them or none. What another holds is refused, with who holds it how long.
+        """Claim paths before changing them: all or none. A path that another holds is refused, with its holder and since when.
         Names after "--" may be any; the others are checked for mistakes."""
         after = paths[paths.index("--") + 1 :] if "--" in paths else []
         words = [*paths[: len(paths) - len(after) - bool(after)], *after]
         return ask("take", words, **{"--": after}, message=reason, mode=mode, ttl=ttl, task=task, nonce=nonce)
 
     async def release(
-        paths: Annotated[list[str], Field(description="What to give back; nothing named: everything you hold.")] = [],  # noqa: B006
+        paths: Annotated[
+            list[str], Field(description="The paths to release; nothing named: everything you hold.")
+        ] = [],  # noqa: B006
         commit: Annotated[str, Field(description="The commit that carries the work; default: HEAD.")] = "",
     ) -> CallToolResult:
-        """Give claimed paths back once the work is committed."""
+        """Release claimed paths once the work is committed."""
         return ask("release", paths, all=not paths, commit=commit)
 
     async def list_(mine: bool = False) -> CallToolResult:
@@ -121,8 +123,8 @@ def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         to: Annotated[str, Field(description="An agent, or @role; default: anyone.")] = "",
         task: Annotated[str, Field(description="The task that goes along.")] = "",
         paths: Annotated[list[str], Field(description="Only claims on or below these go along; default: all.")] = [],  # noqa: B006
-        blockers: Annotated[str, Field(description="What keeps the work from going on.")] = "none",
-        assumptions: Annotated[str, Field(description="What you took for granted without checking.")] = "none",
+        blockers: Annotated[str, Field(description="The problems that block the work.")] = "none",
+        assumptions: Annotated[str, Field(description="Assumptions that you did not check.")] = "none",
     ) -> CallToolResult:
         """Offer your work to another, with the claims you hold. Nothing changes hands until it is accepted."""
         sections = {"state": state, "changed": changed, "remaining": remaining, "next": next}
@@ -161,7 +163,7 @@ def _tasks(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         summary: Annotated[str, Field(description="What was done.", min_length=1)],
         not_done: Annotated[list[str], Field(description="What was not done; an empty list where nothing is left.")],
     ) -> CallToolResult:
-        """Hand in a task's result; what was claimed for it is released."""
+        """Hand in a task's result; its claims are released."""
         return ask("task complete", [id], message=summary, **{"not-done": not_done or ["none"]})
 
     async def task_fail(

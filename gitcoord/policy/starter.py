@@ -20,21 +20,21 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 	# ('git coord agents' shows the names). None listed: anybody at a terminal.
 	;approver = {person}
 
-# What agent tools are asked before they write (docs/guard.md): a free shared path is claimed
-# for the agent at the moment in which it writes there. Off: it has to claim the path itself.
+# The guard in front of agent tools (docs/guard.md). autoclaim: a free shared path is claimed for
+# the agent at the moment in which it writes there. Off: it has to claim the path itself.
 [guard]
 	autoclaim = true
-	# A shell command of which it cannot be told what it writes: allow, warn, ask or deny.
+	# The answer to a shell command whose effects are unknown: allow, warn, ask or deny.
 	;unknown = allow
 	# Places outside this repository that agents neither read nor write, or not without a person's word:
 	;denyRead = ~/.ssh
 	;denyRead = ~/.aws
 	;denyRead = ~/.gnupg
 	;askRead = ~/notes
-	# What it means that a tool's action could not be judged: deny or warn.
+	# The answer when a tool's action could not be judged: deny or warn.
 	;onError = deny
 
-# How far each rule is rolled out: monitor (only recorded), warn, enforce. A rule that is
+# The stage of each rule: monitor (only recorded), warn, enforce. A rule that is
 # not named here is enforced. To begin gently:
 ;[rollout]
 ;	unclaimed = warn
@@ -80,7 +80,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;[resource "gpu"]
 ;	capacity = 2
 
-# Numbers that nobody gets twice, above those in the names of files: 'git coord number migrations'.
+# Numbers that are given once each, above those in the names of files: 'git coord number migrations'.
 ;[sequence "migrations"]
 ;	pattern = migrations/[0-9]*_*.sql
 ;	width = 4
@@ -90,7 +90,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;	ack = true
 
 # Checks beyond these: a line in the changelog, a record of decisions, nothing unfinished on
-# deploys, no text that would give agents orders, no work left behind, no running in circles,
+# deploys, no text that gives agents instructions, no unfinished work without a handoff, no loops,
 # a budget; and commands of your own (0: pass, 1: block, 2: warn). [rollout] has their stages.
 ;[validator "changelog"]
 ;	path = src/**
@@ -131,7 +131,7 @@ RULES = """# Rules for everybody who writes here
 1. Claim before you change: `git claim <path>`. If it is held, do something else or wait; never work around it.
 2. Claim as little as you need, and release it as soon as the work is committed: `git claim release <path>`.
 3. Say why (`-m`), so that others who are refused know what you are doing.
-4. Do not touch what another holds, also not to fix it "quickly".
+4. Do not change a path that another agent holds, not even for a quick fix.
 5. Bring your copy up to date before you start and before you deploy.
 6. When you stop in the middle, say what is done, what remains and what comes next.
 7. Do not change these rules, the settings or the hooks on your own: ask a person.

@@ -112,7 +112,9 @@ class Sessions:
         """Judge the heartbeats of a whole history: all its agents may have one, living and ended."""
         for agent in self.beats:
             if agent_of(agent_file(agent)) is None:
-                raise refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
+                raise refused(
+                    "sessions", f"{session_ref(agent)} is the heartbeat of an agent that is not in this ledger"
+                )
 
     def judge(self, pusher: Pusher, demanded: dict[str, Heartbeat], agent_of: Lookup) -> None:
         """Raise Refused unless these are own heartbeats, and exactly those of others that the events demand."""

@@ -44,7 +44,7 @@ def test_what_another_holds_is_denied_everywhere_with_other_work(project: Projec
     assert "free/x: bob holds it [held]" in words and "bob since" in words and "renaming" in words
     assert "other work: t" in words and "Mend the parser: git coord task next" in words
     assert "takeover" not in words
-    assert "why: held: what another holds is changed by nobody else" in words
+    assert "why: held: a path that is held is changed by its holder alone" in words
 
 
 def test_a_silent_holder_does_not_bind(project: Project) -> None:

@@ -199,7 +199,7 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
     if below:
         branch = printable(below[0].removeprefix("refs/heads/"))
         raise UsageError(
-            f"the branch '{branch}' at '{name}' is in the way of the ledger's branch 'gitcoord'",
+            f"the branch '{branch}' at '{name}' conflicts with the ledger's branch 'gitcoord'",
             hints=("rename it there first",),
         )
     return rows.get(LEDGER)
