@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gitcoord.base.names import printable
 from gitcoord.cli.setup_hooks import edit_lines, manager_edits, tell_missing, write_edits
-from gitcoord.cli.setup_ledger import LOCAL, chosen_ledger, confirm, ledger_lines, tell_authority
+from gitcoord.cli.setup_ledger import LOCAL, archive, chosen_ledger, confirm, ledger_lines, tell_authority
 from gitcoord.cli.setup_marks import chosen_marks, tell_protection
 from gitcoord.cli.setup_person import offer_person
 from gitcoord.gates.hooks import install as hooks
@@ -85,11 +85,15 @@ def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_ru
 
 
 def _apply(call: Call, parts: _Parts) -> dict[str, object]:
+    plan = parts.hooks
+    if parts.ledger.other:
+        archive(call)  # with the hooks
+        plan = hooks.plan(call.ctx, kit(), [f"refs/heads/{parts.trunk}"])
     result = _begin(call, parts.ledger)
     written: list[str] = result["policy"]
     written += [name for name in mark(call.ctx, parts.marks) if name not in written]
-    if isinstance(parts.hooks, hooks.Plan):
-        hooks.install(call.ctx, parts.hooks)
+    if isinstance(plan, hooks.Plan):
+        hooks.install(call.ctx, plan)
     write_edits(call, parts.edits)
     return result
 

@@ -24,8 +24,9 @@ def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
     """The ledger that this clone will use. A person is asked whether a new one is shared."""
     wish, local = str(values.get("remote", "")), bool(values.get("local"))
     found = find(call.ctx, wish, local=local)
-    if found.other and not dry_run:
-        found = _archived(call, values, found)
+    if found.other:
+        require_overseer(call.ctx, watched(call), "give this clone's ledger up", trusting=True)
+        app.survey(call.ctx, None, force=False)
     if found.here or found.remotes:
         return found
     require_room(call.ctx)
@@ -36,18 +37,14 @@ def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
     return found
 
 
-def _archived(call: Call, values: Values, found: Membership) -> Membership:
-    """Archive this clone's own ledger, which is not the project's. Refused while somebody holds a claim in it."""
-    require_overseer(call.ctx, watched(call), "give this clone's ledger up", trusting=True)
-    app.survey(call.ctx, None, force=False)
-    call.screen.say(f"will {_ARCHIVE}")
-    confirm(values, "go on?")
+def archive(call: Call) -> None:
+    """Archive this clone's own ledger, which is not the project's, and open the repository anew. Refused while somebody holds a
+    claim in it."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(call.ctx.host.wall()))
-    archive = app.tear_down(call.ctx, None, stamp, force=False)["archive"]
-    call.screen.say(f"kept at {archive}")
+    kept = app.tear_down(call.ctx, None, stamp, force=False)["archive"]
+    call.screen.say(f"this clone's own ledger is kept at {kept}")
     call.ctx.store.close()
     call.ctx = open_repository(call.environ, writing=True)
-    return found._replace(here=False, other=False)
 
 
 LOCAL = "local"  # the authority is this clone alone

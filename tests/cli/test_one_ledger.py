@@ -248,7 +248,7 @@ def test_an_existing_policy_gets_the_authority(project: Project) -> None:
 def other_ledger(project: Project) -> World:
     """A clone with a ledger of its own, whose policy names the one that 'origin' has."""
     two = project.clone("two")
-    assert two.coord("init").code == 0
+    assert two.coord("init").code == 0 and two.coord("install-hooks").code == 0
     assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
     project.share_policy(project.one)
     two.git("pull", "-q", "--no-verify", "origin", "main")
@@ -274,6 +274,7 @@ def test_another_ledger_grants_nothing_and_says_so(project: Project) -> None:
 
 def test_setup_joins_the_projects_and_keeps_the_other(project: Project) -> None:
     two = other_ledger(project)
+    assert two.coord("install-hooks").code == 4  # nothing is built on the other one
     head = two.head
     refused(two.coord("setup", "--no-tools", "--json"), "person", 1)  # an agent asks a person
     done = two.coord("setup", "--no-tools", agent="")
@@ -281,7 +282,19 @@ def test_setup_joins_the_projects_and_keeps_the_other(project: Project) -> None:
     assert len(ledgers(project.one, two)) == 1
     assert [oid for ref, oid in two.refs().items() if ref.startswith("refs/gitcoord-archive/")] == [head]
     assert two.claim("f", agent="bob").code == 0 and two.coord("fsck").code == 0
+    assert two.coord("status", "--json").json["missing_gates"] == []
     assert project.one.claim("f", agent="alice").code == 1
+
+
+def test_a_person_who_declines_keeps_the_other(project: Project) -> None:
+    two = other_ledger(project)
+    before = two.refs()
+    with two.terminal("setup", "--no-tools", argv=COORD) as shown:
+        shown.until(lambda text: b"go on? [Y/n] " in text)
+        os.write(shown._master, b"n\n")
+        done = shown.end()
+    assert done.code == 1 and "will archive this clone's own ledger" in done.out and two.refs() == before
+    assert two.coord("setup", "--no-tools", "--dry-run", agent="").code == 0 and two.refs() == before
 
 
 def test_setup_archives_nothing_that_somebody_holds(project: Project) -> None:
