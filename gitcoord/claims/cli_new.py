@@ -6,7 +6,7 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.pathspec import items
-from gitcoord.claims.query import overlapping_claims
+from gitcoord.claims.query import check, overlapping_claims
 from gitcoord.git.files import lstat
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
@@ -28,8 +28,10 @@ def new_paths(call: Call, missing: list[str], words: list[str]) -> list[str]:
             continue
         new.append(path)
         parents = _missing_parents(call, path) if lonely else []
-        if path in judged and (path in verbs or parents) and not _is_claimed(call, path):
-            raise _mistaken_verb(words, verbs[path]) if path in verbs else _mistaken_path(call, path, parents[-1])
+        if path in judged and path in verbs and not _is_claimed(call, path):
+            raise _mistaken_verb(words, verbs[path])
+        if path in judged and parents and _is_free(call, path):
+            raise _mistaken_path(call, path, parents[-1])
     return new
 
 
@@ -83,6 +85,12 @@ def _is_here(call: Call, path: str) -> bool:
 def _is_in(call: Call, ref: str, path: str) -> bool:
     """Does the commit have this path? No such question can be asked for a name with a line end."""
     return "\n" not in path and call.ctx.store.read([f"{ref}:{path}"])[0] is not None
+
+
+def _is_free(call: Call, path: str) -> bool:
+    """Neither claimed nor marked as shared: gates and guard name the path of a marked file that is yet to be made."""
+    rows = check(call.ctx, call.actor(), (Item("path", path),))["paths"]
+    return bool(rows) and all(row["verdict"] == "free" for row in rows)  # type: ignore[attr-defined]
 
 
 def _is_claimed(call: Call, path: str) -> bool:

@@ -111,6 +111,13 @@ def test_what_a_branch_has_exists(world: World) -> None:
     assert world.claim("lib/deep/x.py").out.startswith("claimed lib/deep/x.py, token ")
 
 
+def test_a_marked_path_is_no_mistake(world: World) -> None:
+    """Gates and the guard name the path of a file that is yet to be made, and their hint is followed as it stands."""
+    world.commit({".gitattributes": "new/** gitcoord-claim\n"})
+    assert world.claim("new/deep/x.py").out.startswith("claimed new/deep/x.py (new), token ")
+    assert world.claim("other/deep/x.py").code == 2
+
+
 def test_one_slip_claims_nothing(world: World) -> None:
     assert world.claim("src/a.py", "fresh", "scr/b.py").code == 2
     assert world.claims() == []

@@ -37,6 +37,11 @@ def test_without_autoclaim_the_command_is_named(tmp_path: Path) -> None:
     assert project.write(project.speaker(), "shared/a") == "allow"
 
 
+def test_a_new_shared_file_in_a_new_directory_is_claimed_too(project: Project) -> None:
+    assert project.write(project.speaker(), "shared/new/deep/status") == "allow"
+    assert project.held() == {"shared/new/deep/status": "claude-c1"}
+
+
 def test_what_another_holds_is_denied_everywhere_with_other_work(project: Project) -> None:
     project.claim("-m", "renaming", "free", agent="bob")
     project.world.coord("task", "add", "Mend the parser", agent="bob")
