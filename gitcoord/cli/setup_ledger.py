@@ -24,6 +24,7 @@ def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
     """The ledger that this clone will use. A person is asked whether a new one is shared."""
     wish, local = str(values.get("remote", "")), bool(values.get("local"))
     found = find(call.ctx, wish, local=local)
+    found = found._replace(known=()) if local else found  # nothing is offered to those who have said it
     if found.other:
         require_overseer(call.ctx, watched(call), "give this clone's ledger up", trusting=True)
         app.survey(call.ctx, None, force=False)

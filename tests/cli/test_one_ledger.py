@@ -211,7 +211,7 @@ def test_setup_says_which_authority_holds_and_offers_the_remote(project: Project
 
 def test_local_is_said_and_not_asked_again(project: Project) -> None:
     done = project.one.coord("setup", "--no-tools", "--local")
-    assert done.code == 0 and "authority: this clone alone" in done.out
+    assert done.code == 0 and "authority: this clone alone" in done.out and "--remote" not in done.err
     assert "refs/heads/gitcoord" not in git(project.bare, "for-each-ref").decode()
     refused(project.one.coord("setup", "--local", "--remote", "origin", "--json"), "usage", 2)
 
