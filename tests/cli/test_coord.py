@@ -195,7 +195,7 @@ def test_start_and_stop(world: World) -> None:
     shown = world.coord("start").out.splitlines()
     assert shown[0] == "session 1 of alice goes on" and shown[3] == "you hold: 1"
     assert shown[4].split()[:2] == ["src", "alice"]
-    assert world.coord("stop") == Done(0, "session of alice ended\nreleased src\n", "")
+    assert world.coord("stop") == Done(0, "session of alice ended\nreleased src (no change)\n", "")
     assert world.claims() == []
     assert world.coord("stop") == Done(0, "alice has no open session\n", "")
     assert world.coord("start").out.startswith("session 2 of alice opened\n")
@@ -209,7 +209,7 @@ def test_stop_does_not_strand_uncommitted_work(world: World) -> None:
     done = world.coord("stop")
     assert done.code == 1 and "uncommitted work in src would be left behind" in done.err
     assert world.refs() == before
-    assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs\nkept src\n"
+    assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs (no change)\nkept src\n"
     assert world.claim("src", agent="bob").code == 1
     assert "src" in world.coord("start").out, "the next session goes on with it"
 
