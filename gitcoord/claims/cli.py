@@ -21,6 +21,7 @@ _WHY_LOST = {
     "lapse": "no heartbeat came, or your session had ended",
     "takeover": "a person took it over",
     "accept": "your handoff was accepted",
+    "inherit": "your session had ended, and a later one in the same work tree goes on with it",
 }
 
 

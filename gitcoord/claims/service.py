@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.errors import Refused
 from gitcoord.claims.model import Item
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
@@ -10,7 +11,7 @@ from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
-from gitcoord.sessions.worktree_notes import note_claims, note_tree
+from gitcoord.sessions.worktree_notes import left_here, note_claims, note_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +20,27 @@ if TYPE_CHECKING:
 
 def take(ctx: Context, command: Take) -> dict[str, object]:
     """Grant all items, or raise Refused with every holder. Harmless to repeat."""
-    result = transact(ctx, _decide_take, command, prefetch=parts_for(command.actor.agent, command.items))
+    ahead = parts_for(command.actor.agent, command.items)
+    try:
+        result = transact(ctx, _decide_take, command, prefetch=ahead)
+    except Refused as refused:
+        if not _inherits(ctx, command.actor, refused):
+            raise
+        result = transact(ctx, _decide_take, command, prefetch=ahead)
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
         note_claims(ctx, result["claims"])
     return result
+
+
+def _inherits(ctx: Context, actor: Actor, refused: Refused) -> bool:
+    """Whether the actor could go on with what ended sessions left in this work tree, which refused it."""
+    if refused.code != "held" or not left_here(ctx):
+        return False
+    from gitcoord.sessions.inherit import inherit
+
+    held: list[dict[str, object]] = refused.data["held"]  # type: ignore[assignment]
+    return bool(inherit(ctx, actor, {str(row["agent"]) for row in held}).claims)
 
 
 def _decide_take(state: State, command: Take, world: World) -> Decision:

@@ -22,7 +22,7 @@ from gitcoord.claims.model import (
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, next_heartbeat
+from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, hint_of_ended, next_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted, open_session
@@ -277,6 +277,8 @@ def _held(state: State, command: Take, live: list[Judged]) -> Refusal:
     if len(command.items) == 1:
         what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
     hints = _two_intents(state, command, [claim for claim, _ in live])
+    ended = hint_of_ended(state, (claim.agent for claim, _ in live))
+    hints = hints or ((ended,) if ended else ())
     return Refusal("held", f"{what} held by {names}", tuple(held), hints)
 
 

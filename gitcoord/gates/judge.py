@@ -12,7 +12,7 @@ from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_wor
 from gitcoord.claims.model import WRITE, Claim, Item, compatible, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import Actor, dead, expiry_of
+from gitcoord.ledger.sessions import Actor, dead, expiry_of, hint_of_ended
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Policy, is_attributes_file, is_own_file
@@ -205,7 +205,8 @@ class _Judge:
     def _judge_claim(self, agent: str, step: CommitChange, change: Change, others: list[dict[str, object]]) -> None:
         path = change.path
         if others:
-            hint = f"wait for it: git claim --wait 10m {path_word(path)}"
+            ended = hint_of_ended(self._state, (str(claim["agent"]) for claim in others))
+            hint = ended or f"wait for it: git claim --wait 10m {path_word(path)}"
             self._add("held", agent, _holding(others[0]), step, change, held=tuple(others), hints=(hint,))
         elif self._policy.of(path).claim:
             message = f"it is shared, and '{agent}' holds no write claim on it"

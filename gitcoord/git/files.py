@@ -212,6 +212,11 @@ def owner(path: str) -> int:
     return found.st_uid if found is not None else -1
 
 
+def is_own(path: str) -> bool:
+    """Does the file belong to the user who runs this process?"""
+    return owner(path) == posix.getuid()
+
+
 def exists(path: str) -> bool:
     return _found_itself(path) is not None
 

@@ -35,7 +35,8 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
 
     actor = actor_of(ctx, env, event)
     if event.phase == START and not event.subagent:
-        note_tool(ctx, event.tool, actor)
+        earlier = note_tool(ctx, event.tool, actor)
+        _end_earlier(ctx, earlier if event.cleared else None)
     try:
         result = begin(ctx, actor)
     except GitcoordError as error:
@@ -50,15 +51,30 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     return Answer(context="\n".join([who, *lines]))
 
 
+def _end_earlier(ctx: Context, earlier: Actor | None) -> None:
+    """End the conversation that a person cleared, where the tool did not report its end."""
+    if earlier is None:
+        return
+    from gitcoord.sessions.service import stop
+
+    try:
+        stop(ctx, earlier, keep=True)
+    except GitcoordError:
+        pass  # its claims stay until they expire
+
+
 def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """A turn releases committed work and is asked once about the rest; a conversation's end closes the session."""
     from gitcoord.sessions.service import stop
 
     actor = actor_of(ctx, env, event)
-    if event.phase == SUBAGENT_STOP and actor == of_event(ctx, env, event.tool, event.conversation):
+    parent = of_event(ctx, env, event.tool, event.conversation)
+    if event.phase == SUBAGENT_STOP and actor == parent:
         return Answer()  # it had no name of its own, and its parent goes on
     if not event.final:
         left = _release_clean(ctx, actor)
+        if event.subagent:
+            left = left.without_files()  # these go to its parent, which is asked at its own end
         words = _validator_findings(ctx, actor, event.conversation) or _unfinished_work(left)
         keys = (*left.keys, *(text for text, _ in words))
         # Both count: where the tool does not tell that it sent the agent back already, the notes do.
@@ -68,7 +84,11 @@ def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         if event.phase == STOP:
             return Answer()
     stop(ctx, actor, keep=True)
-    if event.phase != SUBAGENT_STOP and not event.subagent:
+    if event.phase == SUBAGENT_STOP:
+        from gitcoord.sessions.inherit import inherit_from_subagent
+
+        inherit_from_subagent(ctx, parent, actor.agent)
+    elif not event.subagent:
         forget_tool(ctx, actor)
     return Answer()
 
@@ -79,6 +99,9 @@ class Left(NamedTuple):
     dirty: tuple[str, ...]  # claimed paths with uncommitted work
     tasks: tuple[str, ...]
     keys: tuple[str, ...]  # a name for each that is never used again: a claim by its token
+
+    def without_files(self) -> Left:
+        return self._replace(dirty=(), keys=tuple(key for key in self.keys if not key.startswith("claim ")))
 
 
 def _release_clean(ctx: Context, actor: Actor) -> Left:

@@ -21,6 +21,7 @@ from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR, Guard, Policy
 from gitcoord.policy.reader import Source
+from gitcoord.sessions.worktree_notes import left_here
 from gitcoord.startup.annotations import Iterable
 from gitcoord.validators.tool_event import ALLOW, DENY
 
@@ -107,6 +108,11 @@ class GuardSession:
         refusal = admit_or_none(state, self.actor, self.world) or dead_above(state, self.world, self.actor)
         if refusal is not None:
             return [Finding(DENY, refusal.message, refusal.code, hints=refusal.hints)]
+        findings = self._findings()
+        inherited = self._inherit(findings)
+        return [*inherited, *self._findings()] if inherited else findings
+
+    def _findings(self) -> list[Finding]:
         verdicts = self._judged()
         unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
         found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
@@ -119,6 +125,29 @@ class GuardSession:
             return findings
         message = f"it is shared, and '{self.actor.agent}' holds no write claim on it"
         return [*findings, *(Finding(DENY, message, "unclaimed", p, (f"git claim {path_word(p)}",)) for p in free)]
+
+    def _inherit(self, findings: list[Finding]) -> list[Finding]:
+        """Go on with what ended sessions left uncommitted in this work tree, where that stands against these writes."""
+        holders = {str(claim["agent"]) for finding in findings for claim in finding.held}
+        if not holders or not left_here(self.ctx):
+            return []
+        from gitcoord.sessions.inherit import inherit
+
+        found = inherit(self.ctx, self.actor, holders)
+        if found.claims:
+            self.snapshot = read_snapshot(self.ctx, agent=self.actor.agent)
+            self.world = self.ctx.world(self.snapshot)
+            self.noted = []
+        return [
+            Finding(
+                ALLOW,
+                f"{holder} has ended and left it uncommitted: it is yours from now on",
+                "inherited",
+                path,
+                (f"look at it: git diff HEAD -- {path_word(path)}",),
+            )
+            for path, holder in found.sources
+        ]
 
     def _directory_of(self, path: str) -> str:
         """The directory that is written as a whole, for a file below it."""

@@ -141,6 +141,14 @@ def _takeover(event: Event, body: Record, about: About) -> list[str]:
     return [f"{event.agent} took {name} away from {body['holder']}"] if name else []
 
 
+def _inherit(event: Event, body: Record, about: About) -> list[str]:
+    return [
+        f"{event.agent} goes on with {name}, which {row['agent']} left uncommitted"
+        for row in body["claims"]
+        if (name := about.name(row["space"], row["path"]))
+    ]
+
+
 def _disown(event: Event, body: Record, about: About) -> list[str]:
     name = about.name(PATH, body["path"])
     return [f"{event.agent} disowned the work that was released on {name}"] if name else []
@@ -216,6 +224,6 @@ def _journal(event: Event, body: Record, about: About) -> list[str]:
 
 _LINES: dict[str, Callable[[Event, Record, About], list[str]]] = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
-    "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
+    "inherit": _inherit, "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
     "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
 }  # fmt: skip

@@ -36,6 +36,7 @@ KINDS = {
     "revive": "sessions",
     "halt": "sessions",
     "unhalt": "sessions",
+    "inherit": "sessions",
     "repair": "ledger",
     "epoch": "ledger",
     "notice": "gates",

@@ -133,6 +133,15 @@ def agent_record(state: State, agent: str) -> Agent | None:
     return None if record is None else Agent.from_record(record, file)
 
 
+def hint_of_ended(state: State, holders: Iterable[str]) -> str:
+    """The hint for claims whose holders' sessions have all ended, so that waiting for a release is vain; '' for others."""
+    names = sorted(set(holders))
+    records = [agent_record(state, name) for name in names]
+    if not names or not all(record is not None and record.state == ENDED for record in records):
+        return ""
+    return f"{', '.join(names)} has ended: the next session in that work tree gets it, else it is free when it expires"
+
+
 def agent_records(state: State) -> list[Agent]:
     """All agents that the ledger knows, by name."""
     names = [key.removeprefix("agents/") for key in sorted(state.below("agents"))]

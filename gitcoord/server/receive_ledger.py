@@ -17,7 +17,7 @@ from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event, Illegal, commit_bytes, effects
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
-from gitcoord.ledger.kinds import kind_of
+from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.sessions import Heartbeat, decode_heartbeat, encode_heartbeat
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import Changes, State
@@ -160,6 +160,9 @@ class LedgerPush:
     def _require_author(self, pushed: Pushed) -> None:
         event = pushed.event
         self._pusher.require(event.agent, f"event {event.seq} is by '{event.agent}'")
+        if event.kind == "inherit":
+            for holder in agents_in(kind_of(event.kind), event.body):
+                self._pusher.require(holder, f"event {event.seq} goes on with work of '{holder}'")
         if abs(event.at - self._ctx.host.wall()) > _DAY:
             raise refused(
                 "clock", f"event {event.seq} is dated more than a day off the server's clock", "set the clock"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.names import printable
+from gitcoord.base.names import printable, shell_word
 from gitcoord.claims.cli import lost_line, say_released
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.terminal.call import Call
@@ -93,7 +93,20 @@ def _held(call: Call, result: Record, brief: bool) -> list[str]:
     lines += ["  " + line for line in call.screen.claim_lines(claims)] if not brief else []
     if result["again"]:
         lines.append(f"  taken again after they had expired: {printable(', '.join(result['again']))}")
+    lines += inherited_lines(result["inherited"])
     return lines + [f"  {lost_line(row)}" for row in result["lost"]]
+
+
+def inherited_lines(rows: list[Record]) -> list[str]:
+    """What ended sessions left uncommitted here, which is the reader's from now on."""
+    by_holder: dict[str, list[str]] = {}
+    for row in rows:
+        by_holder.setdefault(row["from"], []).append(row["path"])
+    return [
+        f"  {holder} has ended and left uncommitted work here, which is yours from now on; look at it: "
+        f"git diff HEAD -- {' '.join(shell_word(path) for path in paths)}"
+        for holder, paths in by_holder.items()
+    ]
 
 
 def _waiting(call: Call, result: Record, brief: bool) -> list[str]:

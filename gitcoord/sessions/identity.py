@@ -206,19 +206,21 @@ def note_process(ctx: Context, pid: int, actor: Actor) -> str:
     return path
 
 
-def note_tool(ctx: Context, tool: str, actor: Actor) -> None:
+def note_tool(ctx: Context, tool: str, actor: Actor) -> Actor | None:
     """A conversation began: note the tool's process and all below it as this agent.
 
-    If the process hosts two conversations, the owner of a shell is unknown: the note then names nobody.
+    If the process hosts two conversations, the owner of a shell is unknown: the note then names nobody. The answer is the agent of the
+    conversation that the same process had before, if it hosts one at a time.
     """
     pid = tool_process()
     if not pid:
-        return
+        return None
     old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot)
     if old is not None and (old.session or old.agent == actor.agent):
-        return
+        return None
     shared = old is not None and any(one.hosts_several for one in TOOLS if one.name == tool)
     note_process(ctx, pid, Actor("") if shared else actor._replace(session=0))
+    return old if old is not None and old.agent and not shared and old.instance.startswith(f"{tool}:") else None
 
 
 def forget_tool(ctx: Context, actor: Actor) -> None:

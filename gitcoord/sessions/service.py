@@ -15,7 +15,7 @@ from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
 from gitcoord.sessions.events.start import Start
-from gitcoord.sessions.worktree_notes import note_claims, note_tree
+from gitcoord.sessions.worktree_notes import note_claims, note_left, note_tree
 
 
 def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, object]:
@@ -57,7 +57,7 @@ def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]
     from gitcoord.sessions.events.stop import Stop, decide
 
     try:
-        return transact(ctx, decide, Stop(actor, keep))
+        return _noted(ctx, transact(ctx, decide, Stop(actor, keep)))
     except (StoreError, Refused) as error:
         if (
             not keep
@@ -65,7 +65,14 @@ def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]
             or (isinstance(error, Refused) and error.code != "host")
         ):
             raise
-    return transact(ctx, decide, Stop(actor, keep, blind=True))
+    return _noted(ctx, transact(ctx, decide, Stop(actor, keep, blind=True)))
+
+
+def _noted(ctx: Context, result: dict[str, object]) -> dict[str, object]:
+    """The result of a stop. Where the session had subagents or left work, the next session here looks for it."""
+    if result["stopped"]:
+        note_left(ctx, str(result["agent"]))
+    return result
 
 
 def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:

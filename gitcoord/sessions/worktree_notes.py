@@ -5,7 +5,7 @@ The notes are local, like work trees; without them only the current work tree is
 
 from __future__ import annotations
 
-from gitcoord.git.files import append_file, is_directory, read_file
+from gitcoord.git.files import append_file, is_directory, is_own, list_files, read_file, remove_file, write_file
 from gitcoord.ledger.context import Context
 
 CLAIMED = "gitcoord-claims"  # below a linked work tree's git directory
@@ -42,3 +42,25 @@ def other_trees(ctx: Context, agent: str) -> list[str]:
 def _noted(ctx: Context, agent: str) -> list[str]:
     noted = read_file(f"{ctx.repo.scratch}/trees/{agent}").decode("utf-8", "surrogateescape")
     return [tree for tree in noted.split("\0") if tree]
+
+
+# --- work left behind ---------------------------------------------------------------------------------------------
+
+
+def note_left(ctx: Context, agent: str) -> None:
+    """Note that the agent's session ended with uncommitted work in this work tree."""
+    if ctx.repo.worktree:
+        write_file(ctx.scratch(f"left/{agent}"), ctx.repo.worktree.encode("utf-8", "surrogateescape"))
+
+
+def left_here(ctx: Context) -> list[str]:
+    """The agents whose sessions ended with uncommitted work in this work tree, under the same account of this machine."""
+    directory = f"{ctx.repo.scratch}/left"
+    here = ctx.repo.worktree.encode("utf-8", "surrogateescape")
+    names = sorted(list_files(directory)) if here else []
+    paths = {name: f"{directory}/{name}" for name in names}
+    return [name for name, path in paths.items() if is_own(path) and read_file(path) == here]
+
+
+def forget_left(ctx: Context, agent: str) -> None:
+    remove_file(f"{ctx.repo.scratch}/left/{agent}")

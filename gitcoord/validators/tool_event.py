@@ -35,6 +35,9 @@ class ToolEvent(NamedTuple):
     again: bool = False  # stop: the agent was already sent back once; another time could loop for ever
     id: str = ""  # the tool's id of the action: two hooks may ask about the same one
     final: bool = False  # stop: the conversation ends, not only a turn; the agent cannot be sent back
+    cleared: bool = (
+        False  # start: the person cleared the conversation, so the one before it in the same process is over
+    )
     transcript: str = ""  # the file with the conversation, for tools whose events are incomplete
 
 

@@ -39,6 +39,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
     """Open the session or go on with it, take again what expired, and tell what there is to know."""
     opened = start(ctx, actor)
     _take_again(ctx, actor, opened)
+    inherited = _inherit(ctx, actor, opened)
     paths = [str(claim["path"]) for claim in opened["claims"] if claim["kind"] == "path"]  # type: ignore[attr-defined]
     status = _start_status(ctx, paths)
     ahead = (
@@ -56,6 +57,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "rules": _document(ctx, commit, RULES),
         "memory": _memory(ctx, snapshot, commit),
         "copy": _copy(ctx, snapshot),
+        "inherited": inherited,
         "lost": lost,
         "waiting": _approvals(state, actor.agent),
         "to_answer": _open_approvals(state) if actor.person else [],
@@ -88,6 +90,17 @@ def _take_again(ctx: Context, actor: Actor, opened: Record) -> None:
             continue  # another has it, or what it needs: `interrupted` tells
         claims.extend(given["claims"])
         again.extend((id, *(claim["path"] for claim in given["claims"])))
+
+
+def _inherit(ctx: Context, actor: Actor, opened: Record) -> list[Record]:
+    """Go on with what ended sessions left uncommitted here. A subagent leaves that to its parent."""
+    from gitcoord.sessions.inherit import inherit
+
+    found = inherit(ctx, actor) if not actor.parent else None
+    if found is None or not found.claims:
+        return []
+    opened["claims"].extend(found.claims)
+    return [{"path": path, "from": holder} for path, holder in found.sources]
 
 
 # --- rules and memory ----------------------------------------------------------------------------------------------

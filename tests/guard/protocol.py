@@ -63,6 +63,13 @@ class Speaker(NamedTuple):
             return self._base("sessionEnd" if self.tool == "cursor" else "SessionEnd")
         return self._base(names[self.tool])
 
+    def subagent_stop(self) -> Event:
+        """A subagent with an id of its own is over."""
+        if self.tool == "copilot":
+            ended = {"agentName": "task", "response": "done", "stopReason": "end_turn", "stop_hook_active": False}
+            return {**self._base(""), "sessionId": self.conversation, **ended}
+        return self._base("subagent-stop" if self.tool == "opencode" else "SubagentStop")
+
     # --- what only Cursor says
 
     def task(self, id: str, *, after: bool = False) -> Event:
@@ -110,7 +117,9 @@ class Speaker(NamedTuple):
     def _base(self, event: str) -> Event:
         base: Event = {"cwd": self.cwd}
         if self.tool == "copilot":
-            return {**base, "sessionId": self.conversation, "timestamp": 1_790_000_000_000}
+            base |= {"sessionId": self.subagent or self.conversation, "timestamp": 1_790_000_000_000}
+            ids = {"agentId": self.subagent, "agentType": "task", "parentAgentId": self.conversation}
+            return {**base, **(ids if self.subagent else {})}
         if self.tool == "windsurf":
             return {**base, "agent_action_name": event, "trajectory_id": self.conversation}
         if self.tool == "opencode":
@@ -120,12 +129,12 @@ class Speaker(NamedTuple):
             }
             return {**base, "opencode": 1, "event": event, **session}
         if self.tool == "cursor":
-            ids: Event = {
+            names: Event = {
                 "conversation_id": self.conversation,
                 "cursor_version": "2.4.1",
                 "workspace_roots": [self.cwd],
             }
-            return {**base, **ids, "hook_event_name": event}
+            return {**base, **names, "hook_event_name": event}
         base |= {"session_id": self.conversation, "hook_event_name": event}
         if self.tool == "codex":
             base |= {"turn_id": "t1"}

@@ -41,6 +41,7 @@ from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
 from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.inherit import Inherit
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.revive import Revive
 from gitcoord.sessions.events.start import Start
@@ -91,6 +92,7 @@ def history() -> tuple[World, list[dict[str, Any]]]:
     _gates(world, do)
     alone("repair", skipped=[TWO], reason="torn")
     do("adopt", Adopt(ADA, {"local": 2}))
+    _left_behind(world, do)
     # Last: `World` counts its events by their Seq.
     answer = world.decide("epoch", Epoch(ADA, world.state.seq + 1000, "restored"))
     assert isinstance(answer, Decision)
@@ -200,6 +202,14 @@ def _gates(world: World, do: Do) -> None:
     do("forget", Forget(ADA, "mail:1", "again"))
     token = do("claim", Take(ALICE, paths("@deploy/prod")))["token"]
     do("deploy", Deploy(ALICE, "prod", TWO, "ok", 0, -1, int(str(token))))
+
+
+def _left_behind(world: World, do: Do) -> None:
+    do("claim", Take(CAROL, paths("left/a", "left/b"), reason="half done"))
+    world.dirty = {"left/a", "left/b"}
+    do("stop", Stop(CAROL, keep=True))
+    world.dirty = set()
+    do("inherit", Inherit(BOB, (("left/b", "carol"), ("left/a", "carol"))))
 
 
 def lines(world: World, answers: list[dict[str, Any]]) -> list[str]:

@@ -194,3 +194,18 @@ def test_an_account_sets_up(tmp_path: Path) -> None:
     assert site.sync("alice").code == 0
     site.claim("shared/a", agent="alice")
     assert site.sync("alice").code == 0
+
+
+def test_only_an_account_of_both_inherits(site: Site) -> None:
+    """What an ended session left goes to an agent for whom the same account acts."""
+    site.setup()
+    site.claim("src/a", agent="alice")
+    assert site.sync().code == 0
+    site.world.write("src/a", "half\n")
+    site.world.coord("stop", "--keep", agent="alice")
+    assert site.sync().code == 0
+    site.accounts('[account "a"]\n\tagent = alice\n[account "b"]\n\tagent = bob\n[account "both"]\n\tagent = *\n')
+    site.claim("src/a", agent="bob")
+    assert "inherit src/a of alice by bob" in site.world.events()
+    assert "may not act for 'alice'" in site.sync("b").err
+    assert site.sync("both").code == 0

@@ -75,6 +75,7 @@ def read_as(tool: str, actions: common.Table, data: Record) -> ToolEvent:
         again=data.get("stop_hook_active") is True,
         id=common.text(data, "tool_use_id"),
         final=name == "SessionEnd",
+        cleared=data.get("source") == "clear",
     )
     failed = name == "PostToolUseFailure" or common.is_failure(result)
     spent = common.sum_counts(result.get("totalTokens")) if isinstance(result, dict) else 0

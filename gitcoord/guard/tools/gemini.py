@@ -41,6 +41,7 @@ def read(data: Record) -> ToolEvent:
         again=data.get("stop_hook_active") is True,
         id=common.text(data, "timestamp"),
         final=name == "SessionEnd",
+        cleared=data.get("source") == "clear",
     )
     failed = _failed(data.get("tool_response"))
     return common.with_effects(event, ACTIONS, action, data.get("tool_input"), failed=failed)
