@@ -34,7 +34,7 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     found, steps = app.survey(ctx, actor, force=force), hooks.removal(ctx)
     files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=True)
     ledger = found.head is not None or bool(found.refs)
-    going = [(place, harness.tearing_down(place)) for place in tools.places(call, user=bool(values.get("user")))]
+    going = [(place, harness.plan_teardown(place)) for place in tools.places(call, user=bool(values.get("user")))]
     changes = [change for _, those in going for change in those]
     lines = _going(ledger, len(found.refs), app.own_settings(ctx), steps, files) + tools.leaving(changes)
     call.screen.say(*(("would " if dry_run else "will ") + line for line in lines))

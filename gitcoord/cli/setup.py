@@ -48,7 +48,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     dry_run = bool(values.get("dry-run"))
     place = tools.place_of(call, user=bool(values.get("user")))
     known = tools.chosen(words_of(values, "tool"), place, no_tools=bool(values.get("no-tools")))
-    parts = _chosen(call, values, harness.setting_up(known, place), dry_run=dry_run)
+    parts = _chosen(call, values, harness.plan_setup(known, place), dry_run=dry_run)
     todo = _todo(call, parts)
     call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *_already(parts))
     result: dict[str, Any] = {"dry_run": dry_run, "created": not parts.there, "policy": parts.files}

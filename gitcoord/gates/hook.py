@@ -144,12 +144,10 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
 
 def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:
-    """Raise Refused: the action may be allowed for somebody, but the actor is unknown."""
+    """Print that an action that some actor may do was not judged, since the actor is unknown; gives the exit code."""
     screen.note(f"error: {_WHAT[hook]} could not be judged: {problem.message}")
     screen.note(*("  " + _line(verdict) for verdict in outcome.refused[:_SHOWN]))
-    screen.hint(
-        "a person does it at a terminal; how an editor may commit for that person is said there by: git coord setup"
-    )
+    screen.hint("a person does it at a terminal; to let an editor commit for that person, see there: git coord setup")
     screen.hint(*problem.hints)
     return 1
 

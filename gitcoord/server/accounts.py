@@ -169,7 +169,7 @@ def find_pusher(ctx: Context, environ: dict[str, str], option: str) -> Pusher:
         raise refused(
             "identity",
             f"the server cannot tell who pushes: {variable(ctx)} is not set",
-            f"the server's administrator says where the account stands: git config {SETTING} <variable>",
+            f"the server's administrator names the variable that holds the account: git config {SETTING} <variable>",
         )
     if named not in accounts:
         raise refused("identity", f"the account '{printable(named[:80])}' is not known to gitcoord here")

@@ -45,8 +45,8 @@ def install(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say("the gate is already in place")
     elif not dry_run:
         call.screen.hint(
-            f"what it guarantees as it is set up: git coord server status {printable(words[0])}",
-            "run git gc there by the clock: heartbeats leave small objects behind",
+            f"its guarantees in this setup: git coord server status {printable(words[0])}",
+            "run git gc there on a schedule: heartbeats leave small objects behind",
         )
     return 0
 

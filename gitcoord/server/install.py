@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EVENTS = ("pre-receive", "reference-transaction", "post-receive")
 INSTALLED = "installed"  # the settings that the installer made, so that it takes away no others
 # Push options name agents. Heartbeats leave many small objects behind, over which git's automatic gc gives up again and
-# again: the administrator runs it by the clock.
+# again: the administrator runs it on a schedule.
 _SETTINGS = (("receive.advertisePushOptions", "true"), ("receive.autogc", "false"))
 
 
@@ -144,7 +144,7 @@ def status(ctx: Context, git_claim: str) -> dict[str, object]:
     holes += [] if git_claim else ["git-claim is not to be found: every push is refused"]
     if accounts is None:
         holes.append(f"open: there is no {ctx.repo.scratch}/{FILE}, so a push may give any agent's name")
-    holes += [] if signing else ["events are not signed: who may push under an account speaks for its agents"]
+    holes += [] if signing else ["events are not signed: every push of an account can act for its agents"]
     holes += [] if registry else ["gitcoord.server.inflight is off: a push may land after its claim was taken over"]
     limits = read_limits(ctx, beginning=False)
     return {

@@ -180,7 +180,7 @@ def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
     while registry.must_wait():
         if ctx.host.mono() > end:
             raise TimedOut(
-                f"another push that meets this one has been landing for {seconds} seconds",
+                f"a conflicting push has been landing for {seconds} seconds",
                 hints=("try again", "the server's administrator may change gitcoord.server.wait"),
             )
         ctx.host.pause(0.005)

@@ -41,7 +41,7 @@ def _ledger(ctx: Context) -> Snapshot:
 
 
 def _nobody() -> Actor:
-    raise AssertionError("who pushes is told by what is gathered")
+    raise AssertionError("the actor is known only after the changes are gathered")
 
 
 class CodePush(GateBase):

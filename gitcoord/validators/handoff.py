@@ -14,7 +14,7 @@ def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[s
             f"hand it over: git handoff new --task {tasks[0]}",
             f"or finish it: git coord task complete {tasks[0]}",
         )
-        results.append(validator.said(BLOCK, f"{', '.join(tasks)} would be left without a word", hints))
+        results.append(validator.said(BLOCK, f"{', '.join(tasks)} would be left without a handoff", hints))
     if dirty:
         hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
         results.append(validator.said(BLOCK, f"uncommitted work in {named(sorted(dirty))} is in no handoff", hints))

@@ -131,5 +131,5 @@ def judge(validator: Validator, text: str, path: str = "") -> Result | None:
         return None
     said = ", ".join(f"line {number}: {_KINDS[kind]}" for number, kind in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    hint = "a person looks at it first; what is harmless is named in validator.injection.except"
-    return validator.said(BLOCK, f"it may speak to agents in place of people ({said}{more})", (hint,), path)
+    hint = "a person reviews it first; validator.injection.except lists harmless files"
+    return validator.said(BLOCK, f"it may give instructions to agents ({said}{more})", (hint,), path)

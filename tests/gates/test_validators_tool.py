@@ -212,4 +212,4 @@ def test_what_is_left_at_the_end(under: Under, project: Project) -> None:
     assert project.coord("task", "next", agent="bob").code == 0
     ctx.store.refresh()
     (left,) = at_stop(ctx, source, Actor("bob"))
-    assert left.message == f"{task} would be left without a word"
+    assert left.message == f"{task} would be left without a handoff"

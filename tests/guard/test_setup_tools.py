@@ -245,7 +245,7 @@ def here(place: Place, name: str, text: str) -> Path:
 
 def set_up(place: Place, *names: str) -> list[Change]:
     known = [NAMED[name] for name in names] or plan.in_use(place)
-    return plan.apply(plan.setting_up(known, place), place)
+    return plan.apply(plan.plan_setup(known, place), place)
 
 
 @pytest.mark.parametrize("user", [False, True])
@@ -259,11 +259,11 @@ def test_each_tool_in_and_out(place: Place, name: str, user: bool) -> None:
     done = set_up(place, name)
     assert {change.action for change in done} == {"written"} and picture(top) != before
     assert {"skill"} < {change.what for change in done} and all(change.file.is_relative_to(top) for change in done)
-    again = plan.setting_up([NAMED[name]], place)
+    again = plan.plan_setup([NAMED[name]], place)
     assert {change.action for change in again} == {"unchanged"}
-    gone = plan.apply(plan.tearing_down(place), place)
+    gone = plan.apply(plan.plan_teardown(place), place)
     assert {change.action for change in gone} == {"removed"} and len(gone) == len(done)
-    assert picture(top) == before and plan.tearing_down(place) == []
+    assert picture(top) == before and plan.plan_teardown(place) == []
 
 
 def test_all_of_them_in_a_project_that_has_it_all(place: Place) -> None:
@@ -276,7 +276,7 @@ def test_all_of_them_in_a_project_that_has_it_all(place: Place) -> None:
     assert {change.action for change in done} == {"written", "changed"}
     skills = [change.shown for change in done if change.what == "skill"]
     assert len(skills) == len({*skills}) == 5
-    plan.apply(plan.tearing_down(place), place)
+    plan.apply(plan.plan_teardown(place), place)
     assert picture(Path(place.top)) == before
 
 
@@ -308,7 +308,7 @@ def test_instructions_that_lead_to_others_are_left_to_those(place: Place) -> Non
     assert [change.shown for change in done if change.what == "instructions"] == ["AGENTS.md"]
     assert Path(place.top, "CLAUDE.md").read_text() == "@AGENTS.md\n"
     assert sections.find(Path(place.top, "GEMINI.md").read_text()) is not None
-    plan.apply(plan.tearing_down(place), place)
+    plan.apply(plan.plan_teardown(place), place)
     assert not Path(place.top, "AGENTS.md").exists()
 
 
@@ -331,7 +331,7 @@ def test_links_of_a_project_are_not_followed(place: Place, tmp_path: Path) -> No
     (own / "settings.json").symlink_to(kept)
     set_up(mine, "claude")
     assert (own / "settings.json").is_symlink() and COMMAND in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
-    plan.apply(plan.tearing_down(mine), mine)
+    plan.apply(plan.plan_teardown(mine), mine)
     assert kept.read_text() == "{}" and (own / "settings.json").is_symlink()
 
 
@@ -347,15 +347,15 @@ def test_what_is_not_ours_is_not_touched(place: Place) -> None:
     assert {*done} == {str(file.relative_to(place.top)) for file in (skill, script, bad, latin)}
     assert all(picture(Path(place.top))[name] == row for name, row in before.items())
     assert '"PreToolUse"' in done[".claude/settings.json"].snippet and "git claim" in done["CLAUDE.md"].snippet
-    plan.apply(plan.tearing_down(place), place)
+    plan.apply(plan.plan_teardown(place), place)
     assert picture(Path(place.top)) == before
     script.write_text(texts.plugin(None) + "// my line\n")
-    assert any(change.problem for change in plan.tearing_down(place))
+    assert any(change.problem for change in plan.plan_teardown(place))
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(place: Place) -> None:
     file = here(place, ".claude/settings.json", "{}")
-    changes = plan.setting_up([NAMED["claude"]], place)
+    changes = plan.plan_setup([NAMED["claude"]], place)
     file.write_text('{"new": 1}')
     done = plan.apply(changes, place)
     assert file.read_text() == '{"new": 1}' and "meanwhile" in done[0].problem

@@ -225,7 +225,7 @@ def test_handoff() -> None:
     rule = validator("handoff")
     assert handoff.judge(rule, ["a", "b"], [], []) == []
     assert [r.message for r in handoff.judge(rule, ["a", "b"], ["b"], ["7.0"])] == [
-        "7.0 would be left without a word",
+        "7.0 would be left without a handoff",
         "uncommitted work in b is in no handoff",
     ]
     strict = validator("handoff", ("release", "true"))

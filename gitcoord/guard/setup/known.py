@@ -96,7 +96,7 @@ KNOWN = (
     Known(
         "codex", "Codex CLI", (".codex",), Home(".codex", "CODEX_HOME"),
         ".codex/hooks.json", "hooks.json", _CODEX, {}, ".agents", "../.agents", ("AGENTS.md",),
-        "Codex skips hooks that nobody has trusted, without a word: open /hooks in it and trust them, again after each change",
+        "Codex skips hooks that are not trusted, without a message: open /hooks in it and trust them, again after each change",
     ),
     Known(
         "gemini", "Gemini CLI", (".gemini", "GEMINI.md"), Home(".gemini"),
@@ -112,7 +112,7 @@ KNOWN = (
         Home(".copilot", "COPILOT_HOME"),
         ".github/hooks/gitcoord.json", "hooks/gitcoord.json", _COPILOT, {"version": 1}, ".github", "",
         (".github/copilot-instructions.md",),
-        "Copilot skips the hooks of a project whose directory nobody has trusted, without a word; with -p also set "
+        "Copilot skips the hooks of a project whose directory is not trusted, without a message; with -p also set "
         "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true, or use git coord setup --user",
     ),
     Known(

@@ -70,12 +70,12 @@ def _home(home: Home, environ: Mapping[str, str]) -> Path:
 # --- what is wanted where ---------------------------------------------------------------------------------------------
 
 
-def setting_up(tools: Iterable[Known], place: Place) -> list[Change]:
+def plan_setup(tools: Iterable[Known], place: Place) -> list[Change]:
     return [*_changes([*tools], place, on=True)]
 
 
-def tearing_down(place: Place) -> list[Change]:
-    """The changes of teardown, for every known tool: it is not recorded which were set up."""
+def plan_teardown(place: Place) -> list[Change]:
+    """The changes of teardown, for every known tool: it is not recorded which tools were set up."""
     gone = [change for change in _changes([*KNOWN], place, on=False) if change.before is not None]
     return [change for change in gone if change.action != "unchanged"]
 
@@ -101,12 +101,12 @@ def _wanted(known: Known, place: Place, *, on: bool) -> Iterable[tuple[str, Path
     if known.hooks:
         yield "hooks", base, where, _hooks(known, on=on)
     else:
-        yield "plugin", base, where, (texts.plugin if on else _gone(texts.unplugged))
+        yield "plugin", base, where, (texts.plugin if on else _if_present(texts.remove_plugin))
     skill = known.own_skill if place.user else known.skill
-    yield "skill", base, os.path.join(skill, SKILL), _fronted(*texts.skill(), on=on)
+    yield "skill", base, os.path.join(skill, SKILL), _section_with_front(*texts.skill(), on=on)
     for name in known.texts:
         if name.endswith(".mdc") and not place.user:
-            yield "instructions", base, name, _fronted(*texts.rule(), on=on)
+            yield "instructions", base, name, _section_with_front(*texts.rule(), on=on)
 
 
 def _instructions(tools: list[Known], top: Path, *, on: bool) -> Iterable[tuple[Known, str]]:
@@ -131,20 +131,20 @@ def _leads_to_agents(file: Path) -> bool:
 def _hooks(known: Known, *, on: bool) -> Edit:
     if on:
         return lambda text: settings.put(text, known)
-    return _gone(lambda text: settings.take(text, known))
+    return _if_present(lambda text: settings.take(text, known))
 
 
 def _section(*, on: bool) -> Edit:
     if on:
         return lambda text: sections.put(text, texts.section())
-    return _gone(sections.take)
+    return _if_present(sections.take)
 
 
-def _fronted(front: str, body: str, *, on: bool) -> Edit:
-    return (lambda text: texts.fronted(text, front, body)) if on else _gone(texts.unfronted)
+def _section_with_front(front: str, body: str, *, on: bool) -> Edit:
+    return (lambda text: texts.put_section(text, front, body)) if on else _if_present(texts.remove_section)
 
 
-def _gone(take: Callable[[str], str | None]) -> Edit:
+def _if_present(take: Callable[[str], str | None]) -> Edit:
     return lambda text: None if text is None else take(text)
 
 

@@ -32,16 +32,16 @@ def rule() -> tuple[str, str]:
     return _RULE, section()
 
 
-def fronted(text: str | None, front: str, body: str) -> str:
+def put_section(text: str | None, front: str, body: str) -> str:
     """The file with front matter and our section; text that somebody added outside of the section stays."""
     if text is None:
         return front + sections.put(None, body)
     if sections.find(text) is None:
-        raise Foreign("it is there, and not of gitcoord's making")
+        raise Foreign("the file exists, and gitcoord did not write it")
     return sections.put(text, body)
 
 
-def unfronted(text: str) -> str | None:
+def remove_section(text: str) -> str | None:
     """The file without our section; None if only front matter would be left. A file without a section is unchanged."""
     if sections.find(text) is None:
         return text
@@ -51,14 +51,15 @@ def unfronted(text: str) -> str | None:
 
 def plugin(text: str | None) -> str:
     if text is not None and _is_edited(text):
-        raise Foreign("somebody changed it, or it is not of gitcoord's making")
+        raise Foreign("somebody changed it, or gitcoord did not write it")
     body = _file("opencode.js")
     return f"{_MADE}{crc32(body.encode()):08x}; git coord teardown removes it\n{body}"
 
 
-def unplugged(text: str) -> None:
+def remove_plugin(text: str) -> None:
+    """The content without the plugin: None. Raises Foreign unless setup wrote it, in any version."""
     if _is_edited(text):
-        raise Foreign("somebody changed it, or it is not of gitcoord's making")
+        raise Foreign("somebody changed it, or gitcoord did not write it")
 
 
 def _is_edited(text: str) -> bool:
