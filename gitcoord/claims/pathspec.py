@@ -9,6 +9,10 @@ from gitcoord.git.files import is_symlink, lstat, same_file
 from gitcoord.git.repo import Repo
 
 
+class InSubmodule(UsageError):
+    """The path is in another repository below this work tree."""
+
+
 def items(repo: Repo, words: list[str]) -> tuple[Item, ...]:
     """Each item once, in the given order."""
     found: dict[Item, None] = {}
@@ -117,7 +121,7 @@ def _where_it_leads(repo: Repo, path: str, above: str) -> str:
     if place.top and not place.inner and same_file(place.top, repo.worktree):
         return place.path
     if place.top and same_file(place.top, f"{repo.worktree}/{above}"):
-        raise UsageError(
+        raise InSubmodule(
             f"{quote(path[:80])} is in the submodule or repository {quote(above)}, which has claims of its own",
             hints=(
                 f"claim it as a whole: git claim {shell_word(':/' + above)}",

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from gitcoord.base.errors import UsageError
+from gitcoord.base.errors import UsageError, refused
 from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
@@ -38,7 +38,12 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
 
 def _named(call: Call, word: str) -> tuple[str, tuple[str, ...]]:
     """A word and the paths that it stands for."""
-    items = paths.items(call.ctx.repo, [word])
+    try:
+        items = paths.items(call.ctx.repo, [word])
+    except paths.InSubmodule:
+        raise refused(
+            "submodule", f"{quote(word[:80])} is in a submodule: nothing was committed", "commit inside the submodule"
+        ) from None
     if any(item.space != "path" for item in items):
         raise UsageError(f"{quote(word[:80])} is a resource, and no file", hints=(f"a file so named: ./{word}",))
     return word, tuple(item.name for item in items)
