@@ -33,6 +33,8 @@ def test_every_setting_of_the_policy_is_on_the_page(section: str) -> None:
 
 def test_every_rule_and_validator_is_on_the_page() -> None:
     assert settings_of("rollout") == RULES.keys()
+    for rule, purpose in RULES.items():
+        assert f"| `{rule}` | {purpose} |" in PAGE
     for name, settings in {**SHIPPED, "one of the project's own": OWN}.items():
         (row,) = [
             line
