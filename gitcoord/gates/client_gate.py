@@ -75,6 +75,9 @@ class Gate(GateBase):
         return outcome
 
     def _moved(self, move: RefUpdate) -> Verdicts:
+        if move.old and move.new in self._tracking() and self._is_ancestor(move.old, move.new):
+            # A pull of what landed: there is nothing to compare.
+            return self._judge(move.old, [CommitChange(move.new, (), "", ())])
         known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 

@@ -17,6 +17,7 @@ def hooks(place: Place, rounds: int, *, commits: int = 2000, paths: int = 20_000
     return [
         *_small(place, rounds),
         *_commit(place, rounds),
+        *_pull_and_gc(place, rounds),
         *_large(place, max(3, rounds // 6), commits, paths),
         *_nowhere(place, rounds),
     ]
@@ -73,6 +74,47 @@ def _commit(place: Place, rounds: int) -> list[Result]:
     allowance = [p50(samples["none"]) + 4 * p50(samples["python"])]
     what = "git commit with all hooks / without + 4 python3 -I -S"
     return [compare("commit", what, {**samples, "allowance": allowance}, "hooks", "allowance", Target(1))]
+
+
+def _pull_and_gc(place: Place, rounds: int) -> list[Result]:
+    """`git pull` of one landed commit, and `git gc` afterwards, with all hooks and without any."""
+    hooked = _repository(place, "pulling")
+    place.run(hooked, "git", "coord", "install-hooks")
+    remote = place.directory / "pulled.git"
+    place.run(hooked, "git", "init", "-q", "--bare", str(remote))
+    place.run(hooked, "git", "remote", "add", "origin", str(remote))
+    place.run(hooked, "git", "push", "-q", "-u", "origin", "HEAD")
+    clones = {name: place.directory / name for name in ("plain", "writer")}
+    for where in clones.values():
+        place.run(hooked, "git", "clone", "-q", str(remote), str(where))
+    landed: set[int] = set()
+
+    def pull(where: Path, number: int) -> float:
+        if number not in landed:
+            landed.add(number)
+            (clones["writer"] / "src/a.txt").write_text(f"{number}\n")
+            place.run(clones["writer"], "git", "commit", "-q", "-am", "work")
+            place.run(clones["writer"], "git", "push", "-q")
+        return Call(place, where, ("git", "pull", "-q", "--ff-only"))(number)
+
+    samples = interleave(
+        rounds,
+        {"hooks": lambda n: pull(hooked, n), "none": lambda n: pull(clones["plain"], n)},
+        {
+            "gc-hooks": Call(place, hooked, ("git", "gc", "-q")),
+            "gc-none": Call(place, clones["plain"], ("git", "gc", "-q")),
+            "python": lambda _: place.bare_python(),
+        },
+    )
+    found = []
+    for name, what, with_hooks, without in (
+        ("pull", "git pull of landed work", "hooks", "none"),
+        ("gc", "git gc", "gc-hooks", "gc-none"),
+    ):
+        allowance = [1.1 * p50(samples[without]) + 2 * p50(samples["python"])]
+        words = f"{what} with all hooks / 1.1 of without + 2 python3 -I -S"
+        found.append(compare(name, words, {**samples, "allowance": allowance}, with_hooks, "allowance", Target(1)))
+    return found
 
 
 class Call:

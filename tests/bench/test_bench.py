@@ -37,7 +37,15 @@ _ROWS = {
         "views-claim-list-mine": True,
         "views-coord-start": True,
     },
-    "hooks": {"pre-commit": True, "pre-push": True, "commit": True, "pre-push-large": True, "hook-nowhere": True},
+    "hooks": {
+        "pre-commit": True,
+        "pre-push": True,
+        "commit": True,
+        "pull": True,
+        "gc": True,
+        "pre-push-large": True,
+        "hook-nowhere": True,
+    },
     "guard": {"guard-write": True, "guard-read": True, "guard-shell": True, "guard-nowhere": True},
     "server": {"receive": True, "receive-event": True, "receive-large": True},
     "remote": {

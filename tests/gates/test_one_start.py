@@ -409,3 +409,31 @@ def test_other_managers_call_git_claim_for_each_hook(place: Place) -> None:
         place.git("config", f"hook.gitcoord-{event}.enabled", "false")
     assert place.change().code == 0
     assert place.starts()[:2] == ["pre-commit", "prepare-commit-msg"] and not place.note.exists()
+
+
+# --- packing
+
+
+def test_packing_starts_nothing(place: Place) -> None:
+    """git only moves refs between files of their own and packed-refs; the shell can tell."""
+    assert place.change().code == 0
+    place.log.unlink(missing_ok=True)
+    before = place.refs()
+    for words in (["gc", "-q"], ["pack-refs", "--all"]):
+        assert place.change(text=" ".join(words)).code == 0
+        before = place.refs()
+        place.log.unlink(missing_ok=True)
+        done = place.sh(*words)
+        assert done.code == 0 and not place.log.exists() and place.refs() == before, done
+
+
+@pytest.mark.parametrize("stored", ["loose", "packed", "both"])
+@pytest.mark.parametrize("way", ["update-ref -d REF", "branch -D gitcoord", "update-ref REF OLD"])
+def test_nobody_takes_a_change_for_packing(place: Place, stored: str, way: str) -> None:
+    if stored != "loose":
+        place.git(*UNHOOKED, "pack-refs", "--all")
+    if stored == "both":
+        assert place.sh("claim", "src/b", agent="bob").code == 0
+    before, old = place.refs(), place.git("rev-parse", "gitcoord~1")
+    done = place.sh(*way.replace("REF", "refs/heads/gitcoord").replace("OLD", old).split())
+    assert refused(done, "ledger") and place.refs() == before, done
