@@ -91,7 +91,7 @@ RULES = {
     "deploy": "model targets",
     "effects": "once sequences",
     "gates": "judge lineage model",
-    "guard": "findings seen",
+    "guard": "findings holds seen",
     "handoff": "model session_hooks",
     "journal": "story",
     "ledger": "event format kinds nonces sessions state world",

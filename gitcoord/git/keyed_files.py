@@ -25,10 +25,10 @@ _LARGEST = 1 << 17
 _HASHED = 1 << 18  # a file of more bytes is not hashed
 
 
-def update(directory: str, key: str, change: Callable[[bytes], bytes]) -> None:
+def update(directory: str, key: str, change: Callable[[bytes], bytes], *, largest: int = _LARGEST) -> None:
     """Rewrite the record under this key. No other process reads or writes it meanwhile; a crash may truncate it.
 
-    OSError where nothing may be written.
+    Of a record of more than `largest` bytes the beginning is read. OSError where nothing may be written.
     """
     path = path_of(directory, key)
     try:
@@ -38,7 +38,7 @@ def update(directory: str, key: str, change: Callable[[bytes], bytes]) -> None:
         fd = open_to_change(path)
     try:
         flock(fd, LOCK_EX)
-        before = pread(fd, _LARGEST, 0)
+        before = pread(fd, largest, 0)
         after = change(before)
         if after != before:
             pwrite(fd, after, 0)

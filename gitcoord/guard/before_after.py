@@ -9,7 +9,7 @@ from gitcoord.git.locate import Place, is_set_up, resolve
 from gitcoord.guard.effects import FileEffects, absolute, actor_of, checked, effects_of, home_of, tops_of
 from gitcoord.guard.findings import Finding, read_decision, settings_at, strictest
 from gitcoord.guard.judge import GuardSession
-from gitcoord.guard.seen_files import begin, end, note_read
+from gitcoord.guard.seen_files import begin, end, holds_exist, note_read
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.model import ENFORCE, Guard
@@ -42,6 +42,7 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
         findings += session.reads()
         if strictest(findings) != DENY:
             findings += session.writes()
+        findings += _shared_tree(session, event, effects, home, top)
     # Nothing is claimed or noted in one tree while another may still deny. What a person is asked about may still happen.
     for top, session in sessions.items():
         if strictest(findings) != DENY:
@@ -81,12 +82,22 @@ def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answe
     for top in invocation.tops:
         ctx = invocation.open(top)
         actor = actor_of(ctx, invocation.env, event)
-        for place in effects.writes:
-            if place.top == top and not place.inner:
-                end(ctx, actor.agent, absolute(place), failed=bool(event.failed))
+        _record_writes(ctx, actor, event, [p for p in effects.writes if p.top == top and not p.inner])
         if home is not None and top == home.top:
             _count_tool_use(ctx, actor, event)
     return Answer()
+
+
+def _record_writes(ctx: Context, actor: Actor, event: ToolEvent, places: list[Place]) -> None:
+    written = {}
+    for place in places:
+        look = end(ctx, actor.agent, absolute(place), failed=bool(event.failed))
+        if look is not None and not is_directory(absolute(place)):
+            written[place.path] = look
+    if written:
+        from gitcoord.guard.hold_files import take_holds
+
+        take_holds(ctx, actor.agent, written)
 
 
 # --- findings that do not depend on claims ------------------------------------------------------------------------------------
@@ -112,6 +123,27 @@ def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:
     taken = [path for path in map(absolute, effects.deleted) if path == "/" or covers(path, home.common)]
     hints = ("a person may take a repository away",)
     return [Finding(DENY, "the repository lies there, with everybody's work", "bypass", path, hints) for path in taken]
+
+
+def _shared_tree(
+    session: GuardSession, event: ToolEvent, effects: FileEffects, home: Place | None, top: str
+) -> list[Finding]:
+    """Findings about other agents in the same work tree; nothing is loaded where none of them wrote there."""
+    found: list[Finding] = []
+    touches = effects.writes or effects.changed_below or effects.staged or effects.committed
+    if touches and holds_exist(session.ctx):
+        from gitcoord.guard.shared_tree import uncommitted_work
+
+        found += uncommitted_work(session, effects, top)
+    if effects.switched:
+        from gitcoord.guard.shared_tree import switched_branch
+
+        found += switched_branch(session, effects, top)
+    if home is not None and top == home.top and any(p.top not in ("", top) for p in effects.writes):
+        from gitcoord.guard.shared_tree import wrong_copies
+
+        found += wrong_copies(session, event, effects, home)
+    return found
 
 
 def _private_places(invocation: Invocation, guard: Guard, effects: FileEffects) -> list[Finding]:

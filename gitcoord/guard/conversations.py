@@ -13,6 +13,7 @@ from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.git.process import Environ
 from gitcoord.guard.effects import actor_of
 from gitcoord.guard.findings import AUTO
+from gitcoord.guard.hold_files import end_holds, note_presence
 from gitcoord.handoff.model import unfinished
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
@@ -34,6 +35,7 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     from gitcoord.views.briefing import begin
 
     actor = actor_of(ctx, env, event)
+    note_presence(ctx, actor.agent, here=True)
     if event.phase == START and not event.subagent:
         earlier = note_tool(ctx, event.tool, actor)
         _end_earlier(ctx, earlier if event.cleared else None)
@@ -78,12 +80,13 @@ def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         words = _validator_findings(ctx, actor, event.conversation) or _unfinished_work(left)
         keys = (*left.keys, *(text for text, _ in words))
         # Both count: where the tool does not tell that it sent the agent back already, the notes do.
-        if words and _is_new(ctx, actor.agent, keys) and not event.again:
+        if words and is_new(ctx, actor.agent, keys) and not event.again:
             lines = [f"gitcoord: {text}" for text, _ in words]
             return Answer(DENY, "\n".join([*lines, *(f"hint: {printable(h)}" for _, hints in words for h in hints)]))
         if event.phase == STOP:
             return Answer()
     stop(ctx, actor, keep=True)
+    end_holds(ctx, actor.agent, to=actor.parent if event.phase == SUBAGENT_STOP else "")
     if event.phase == SUBAGENT_STOP:
         from gitcoord.sessions.inherit import inherit_from_subagent
 
@@ -121,7 +124,7 @@ def _release_clean(ctx: Context, actor: Actor) -> Left:
     return Left(tuple(claim.path for claim in left), tuple(task.id for task in tasks), tuple(keys))
 
 
-def _is_new(ctx: Context, agent: str, keys: tuple[str, ...]) -> bool:
+def is_new(ctx: Context, agent: str, keys: tuple[str, ...]) -> bool:
     """Tell whether the agent was not asked about one of these before, and record that it is asked now."""
     file = ctx.scratch(f"guard/asked/{agent}")
     known = read_file(file, 1 << 20).decode("utf-8", "surrogateescape").split("\0")

@@ -10,7 +10,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import below, of_event
-from gitcoord.shell.effects import Effect
+from gitcoord.shell.effects import SHARED, Effect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ToolEvent
 from gitcoord.world.open import _preload
@@ -37,6 +37,9 @@ class FileEffects(NamedTuple):
     bypasses: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     deleted: tuple[Place, ...] = ()  # those of `writes` that are deleted or moved away
+    staged: tuple[Place, ...] = ()  # files and directories whose changes get into the index or into a commit
+    committed: tuple[Place, ...] = ()  # work trees in which all that is staged is committed
+    switched: tuple[Place, ...] = ()  # work trees in which HEAD moves to another branch or base
 
 
 def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> FileEffects:
@@ -47,6 +50,7 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
     writes, reads = _paths_of(invocation, event, event.writes, cwd), _paths_of(invocation, event, event.reads, cwd)
     changed_below: list[str] = []
     deleted: list[str] = []
+    shared: dict[str, list[str]] = {kind: [] for kind in SHARED}
     bypasses, unknown = [], []
     if event.command and home is not None:
         for effect in _shell_effects(invocation, _without_own_name(invocation, event, home), cwd):
@@ -55,6 +59,8 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
                 deleted += [effect.path] if effect.kind == "delete" else []
             elif effect.kind == "read":
                 reads += [effect.path] if effect.path else []  # which file cannot be told
+            elif effect.kind in shared:
+                shared[effect.kind].append(effect.path)
             elif effect.kind == "bypass":
                 bypasses.append(effect.detail or effect.word)
             else:
@@ -63,7 +69,7 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
     where = _places(cwd, writes), _places(cwd, reads), _places(cwd, changed_below)
     # Of a link only itself is gone.
     left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in deleted))
-    return FileEffects(*where, tuple(bypasses), tuple(unknown), left)
+    return FileEffects(*where, tuple(bypasses), tuple(unknown), left, *(_places(cwd, shared[kind]) for kind in SHARED))
 
 
 def _without_own_name(invocation: Invocation, event: ToolEvent, home: Place) -> str:
@@ -120,7 +126,8 @@ def tops_of(effects: FileEffects, home: Place | None) -> list[str]:
     """The touched work trees in which gitcoord is set up, the tool's own first."""
     tops = {home.top: None} if home is not None else {}
     known: dict[str, bool] = {}
-    for place in (*effects.writes, *effects.reads, *effects.changed_below):
+    shared = (*effects.staged, *effects.committed, *effects.switched)
+    for place in (*effects.writes, *effects.reads, *effects.changed_below, *shared):
         if place.top and place.top not in tops:
             if place.common not in known:
                 known[place.common] = bool(place.common) and is_set_up(place.common)

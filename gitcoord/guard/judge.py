@@ -115,7 +115,7 @@ class GuardSession:
     def _findings(self) -> list[Finding]:
         verdicts = self._judged()
         unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
-        found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
+        found = [self.finding_of(verdict) for verdict in verdicts if verdict not in unclaimed]
         findings = [finding for finding in found if finding is not None]
         findings += [_held(row) for _, row in self._others(list(self._directories))]
         findings += self._uncommitted_below()
@@ -160,7 +160,8 @@ class GuardSession:
         history = _UnwrittenHistory(self.ctx, self.snapshot, set(self._files))
         return judge(self.snapshot.state, self.world, history, self.policy, self.actor, steps)
 
-    def _finding(self, verdict: Verdict) -> Finding | None:
+    def finding_of(self, verdict: Verdict) -> Finding | None:
+        """The finding by the stage of its rule; None where that only monitors."""
         if verdict.stage != ENFORCE:
             self.noted.append(verdict)
         if verdict.stage == MONITOR:

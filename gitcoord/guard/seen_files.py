@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.gates.judge import is_family
 from gitcoord.git.files import exists
-from gitcoord.git.keyed_files import stamp_and_hash, update
+from gitcoord.git.keyed_files import path_of, stamp_and_hash, update
 from gitcoord.guard.seen import Conflict, FileState, begin_write, checked, end_write, same
 from gitcoord.guard.seen import note_read as noted_read
 from gitcoord.ledger.context import Context
@@ -33,8 +33,24 @@ def begin(ctx: Context, agent: str, path: str) -> Conflict | None:
     return found[0] if found else None
 
 
-def end(ctx: Context, agent: str, path: str, *, failed: bool) -> None:
-    _change_record(ctx, path, lambda record, look: end_write(record, agent, look, ctx.host.wall(), failed=failed))
+def end(ctx: Context, agent: str, path: str, *, failed: bool) -> FileState | None:
+    """Record that a write is over. How the file looks now if the write changed it, else None."""
+    found: list[FileState] = []
+
+    def change(record: Record, look: FileState) -> None:
+        mine = record["rows"].get(agent)
+        told = mine is None or not mine["begun"]  # how the file looked before this write is not known
+        if not failed if told else not same(mine, look):
+            found.append(look)
+        end_write(record, agent, look, ctx.host.wall(), failed=failed)
+
+    _change_record(ctx, path, change)
+    return found[0] if found else None
+
+
+def holds_exist(ctx: Context) -> bool:
+    """Whether `hold_files` has a record of this work tree: here, so that nothing is loaded where it has none."""
+    return exists(path_of(f"{ctx.repo.scratch}/guard/holds", ctx.repo.worktree))
 
 
 def _change_record(ctx: Context, path: str, change: Callable[[Record, FileState], None]) -> None:

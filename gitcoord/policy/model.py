@@ -26,6 +26,8 @@ SECRET = "gitcoord-secret"  # added to the attributes of a path that a secret ru
 RULES = {
     "unclaimed": "a shared path is changed only under a write claim",
     "held": "a path that is held is changed by its holder alone",
+    "uncommitted": "a file that another agent wrote in this work tree and has not committed is changed and staged by that agent alone",
+    "branch": "a work tree that several agents use stays on its branch",
     "lineage": "a change builds on the last released work on its path",
     "stale-deploy": "nothing is deployed from a stale copy",
     "role": "a role writes only where it may",

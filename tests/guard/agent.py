@@ -68,8 +68,8 @@ def main(words: list[str]) -> None:
         line = f"{name} {number}\n"
         agent.add(file, line)
         lines.append([file, line])
-        if file.startswith("shared/"):
-            agent.commit(file)
+        if agent.guarded or file.startswith("shared/"):
+            agent.commit(file)  # until then nobody else may write it
     print(json.dumps({"lines": lines, "refused": agent.refused}))
 
 

@@ -68,7 +68,7 @@ class Place:
 
     def answered(self, row: Row) -> Found:
         effects = analyse(row.command, cwd=str(self.top), home=str(self.home))
-        return frozenset((effect.kind, effect.path) for effect in effects)
+        return frozenset((effect.kind, effect.path) for effect in effects if effect.kind in KINDS)
 
 
 class Score(NamedTuple):

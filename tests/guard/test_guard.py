@@ -226,6 +226,8 @@ def test_what_another_changed_is_read_again(project: Project) -> None:
     assert "gemini-c2 is writing it at this moment" in project.denial(one, "free/x")
     file.write_text("by two\n")
     project.send(two.write("free/x", after=True))
+    assert "gemini-c2 wrote it" in project.denial(one, "free/x")
+    git(project.top, "commit", "-qam", "two's", "--no-verify")
     assert "gemini-c2 changed it since you last read it: read it again" in project.denial(one, "free/x")
     project.send(one.read("free/x"))
     assert project.write(one, "free/x") == "allow"
@@ -237,6 +239,7 @@ def test_it_is_told_once(project: Project) -> None:
     project.write(two, "free/x")
     (project.top / "free/x").write_text("by two\n")
     project.send(two.write("free/x", after=True))
+    git(project.top, "commit", "-qam", "two's", "--no-verify")
     assert [project.write(one, "free/x") for _ in range(2)] == ["deny", "allow"]
 
 

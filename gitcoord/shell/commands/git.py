@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.commands import gitpaths
+from gitcoord.shell.commands import gitpaths, gitshared
 from gitcoord.shell.commands.builtins import change_directory
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, parse
@@ -38,6 +38,7 @@ _VALUED = {
     "mv": "", "rm": "--pathspec-from-file", "show": "--format --pretty -n --output", "diff": "-S -G -O --output -U --stat",
     "log": "-n -S -G -L --format --pretty --since --until --author --grep --output", "bundle": "", "update-ref": "-m",
     "fetch": "-o -j --depth --upload-pack --refmap --filter --jobs", "symbolic-ref": "-m", "add": "--chmod --pathspec-from-file",
+    "stage": "--chmod --pathspec-from-file", "rebase": "-s -X -x -C --onto --strategy --strategy-option --exec",
     "grep": "-e -f -A -B -C -m -O --max-depth --threads --open-files-in-pager", "blame": "-L -S --contents --date --since",
     "annotate": "-L -S --contents --date --since",
 }  # fmt: skip
@@ -86,6 +87,8 @@ def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
         return
     given = parse(args, _VALUED.get(name, ""))
     _unhooked(run, name, given)
+    if name in gitshared.VERBS:
+        gitshared.VERBS[name](run, call, given)
     if name in ("claim", "coord", "handoff"):
         _own(run, name, args)
     elif name in _WHOLE:
@@ -117,6 +120,8 @@ def _own(run: Run, program: str, args: list[Arg]) -> None:
         verbs[:1] in (["uninstall-hooks"], ["teardown"]) or verbs[:2] == ["server", "uninstall"]
     ):
         run.bypass(shown, "takes gitcoord's gates away")
+    elif program == "coord" and verbs[:1] == ["commit"]:
+        gitshared.stage(run, parse(args, "-m -F --message --file --trailer").operands[1:], "git coord commit takes it")
     elif program == "coord" and verbs[:1] == ["run"]:
         rest = args[next((i for i, arg in enumerate(args) if arg.text == "--"), len(args) - 1) + 1 :]
         if rest:
@@ -214,7 +219,7 @@ _REFS = {
 # They change no file of the work tree; what they commit is judged by the hooks.
 _QUIET = frozenset(
     """
-add commit status tag pack-refs for-each-ref rev-list describe ls-tree ls-remote remote reflog shortlog name-rev merge-base
+add stage commit status tag pack-refs for-each-ref rev-list describe ls-tree ls-remote remote reflog shortlog name-rev merge-base
 whatchanged help version var check-attr check-ignore check-mailmap count-objects fsck show-ref show-branch diff-tree diff-index
 diff-files range-diff cherry notes gc maintenance repack prune prune-packed hash-object commit-tree mktree write-tree mktag
 verify-commit verify-tag verify-pack interpret-trailers patch-id stripspace column credential merge-tree update-index rerere

@@ -15,7 +15,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
     tell = tell or run.write
     only_left_out = bool(args)
     for arg in args:
-        magic, path = _magic(arg.text) if arg.known else ((), arg.text)
+        magic, path = pathspec(arg.text) if arg.known else ((), arg.text)
         if "exclude" in magic:
             continue
         only_left_out = False
@@ -38,7 +38,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
         run.unknown_worktree(args[0].raw, f"{detail}: all but what is left out")
 
 
-def _magic(text: str) -> tuple[tuple[str, ...], str]:
+def pathspec(text: str) -> tuple[tuple[str, ...], str]:
     """':(top,icase)a' and the short ':/a', ':!a': the words, and the path or pattern."""
     if not text.startswith(":"):
         return (), text
@@ -52,7 +52,7 @@ def _magic(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _checkout(run: Run, call: Call, given: Given) -> None:
-    after, operands = _behind(call), given.operands
+    after, operands = behind(call), given.operands
     if after:
         _each(run, after, "git checkout writes it")
         return
@@ -62,7 +62,7 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
             run.bypass(call.raw, "moves the ledger by hand")
     if made and not operands or given.has("-h", "--help"):
         return
-    if len(operands) == 1 and not made and _is_file(run, operands[0]):
+    if len(operands) == 1 and not made and is_file(run, operands[0]):
         _each(run, operands, "git checkout writes it")
     elif len(operands) > 1 and not made:
         _each(run, operands[1:], "git checkout writes it")
@@ -70,7 +70,7 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
         run.unknown_worktree(call.raw, "git checkout changes files of the work tree")
 
 
-def _is_file(run: Run, arg: Arg) -> bool:
+def is_file(run: Run, arg: Arg) -> bool:
     return arg.text in (".", "..") or any(map(run.fs.exists, run.resolve(arg)))
 
 
@@ -101,7 +101,7 @@ def _stash(run: Run, call: Call, given: Given) -> None:
         return
     paths = given.operands[1:] if verb == "push" else []
     if verb not in ("push", "save", "apply", "pop", "branch"):
-        paths = _behind(call)  # `git stash -- file`
+        paths = behind(call)  # `git stash -- file`
     _each(run, paths, "git stash takes its changes away")
     if not paths:
         run.unknown_worktree(call.raw, f"git stash {verb} changes files of the work tree")
@@ -198,7 +198,7 @@ def _show(run: Run, call: Call, given: Given) -> None:
 def _grep(run: Run, call: Call, given: Given) -> None:
     run.read_all(given.values("-f"), "git grep reads it")
     operands = given.operands if given.has("-e", "-f") else given.operands[1:]
-    named = _behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if _is_file(run, a)]
+    named = behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if is_file(run, a)]
     _each(run, named, "git grep reads it", run.read)
     if not named and (given.operands or given.has("-e", "-f")):
         for cwd in run.state.cwds:
@@ -207,10 +207,10 @@ def _grep(run: Run, call: Call, given: Given) -> None:
 
 def _blame(run: Run, call: Call, given: Given) -> None:
     """The file comes last, behind a revision if there is one."""
-    run.read_all(_behind(call) or given.operands[-1:], "git prints its content")
+    run.read_all(behind(call) or given.operands[-1:], "git prints its content")
 
 
-def _behind(call: Call) -> list[Arg]:
+def behind(call: Call) -> list[Arg]:
     """The words behind '--'."""
     words = [arg.text for arg in call.args]
     return call.args[words.index("--") + 1 :] if "--" in words else []

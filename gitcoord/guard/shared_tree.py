@@ -1,0 +1,114 @@
+"""Judging what one agent does to others in the same work tree: their uncommitted files, the index, the branch."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import format_duration
+from gitcoord.gates.judge import Verdict, is_family, path_word
+from gitcoord.git.files import exists, is_directory
+from gitcoord.git.locate import Place
+from gitcoord.guard.effects import FileEffects, absolute
+from gitcoord.guard.findings import Finding
+from gitcoord.guard.hold_files import change_holds, present, read_holds, statuses
+from gitcoord.guard.holds import Hold, below, drop, holds_of, is_live, passed_to
+from gitcoord.guard.judge import GuardSession
+from gitcoord.ledger.format import folds_case
+from gitcoord.validators.tool_event import DENY, ToolEvent
+
+_UNSTAGED = " ?!"
+_OWN_TREE = "or work in a work tree of your own: git coord worktree add <name>"
+
+
+def uncommitted_work(session: GuardSession, effects: FileEffects, top: str) -> list[Finding]:
+    """Findings for files that others wrote here and have not committed, and that this call would change, stage or commit."""
+    holds = others_holds(session)
+    if not holds:
+        return []
+    case = folds_case(session.snapshot.state)
+    changed = below(holds, _paths((*effects.writes, *effects.changed_below), top), case=case)
+    staged = below(holds, _paths(effects.staged, top), case=case)
+    commits = any(place.top == top for place in effects.committed)
+    asked = list(dict.fromkeys([*changed, *staged, *(holds if commits else ())]))
+    if not asked:
+        return []
+    letters = statuses(session.ctx, [hold.path for hold in asked])
+    over = [hold for hold in asked if hold.path not in letters]
+    if over:
+        change_holds(session.ctx, lambda record: drop(record, over))
+    taken = [hold for hold in holds if commits and letters.get(hold.path, " ")[0] not in _UNSTAGED]
+    found = []
+    for hold in asked:
+        if hold.path in letters and (hold in changed or hold in staged or hold in taken):
+            found.append(session.finding_of(_verdict(session, hold, stages=hold not in changed)))
+    return [finding for finding in found if finding is not None]
+
+
+def others_holds(session: GuardSession) -> list[Hold]:
+    """Holds of live agents that are not of this agent's family."""
+    holds = [hold for hold in holds_of(read_holds(session.ctx)) if not is_family(hold.agent, session.actor.agent)]
+    state, world = session.snapshot.state, session.world
+    seen: dict[str, int] = {}
+    for hold in holds:
+        seen[hold.agent] = max(hold.at, seen.get(hold.agent, 0))
+    live = {agent for agent, at in seen.items() if is_live(state, world, agent, at)}
+    passed = [hold for hold in holds if passed_to(state, hold, session.actor.agent)]
+    if passed:  # the ledger forgets the loss as soon as the former holder is told
+        change_holds(session.ctx, lambda record: drop(record, passed))
+    return [hold for hold in holds if hold.agent in live and hold not in passed]
+
+
+def _paths(places: tuple[Place, ...], top: str) -> list[str]:
+    return [place.path for place in places if place.top == top and not place.inner]
+
+
+def _verdict(session: GuardSession, hold: Hold, *, stages: bool) -> Verdict:
+    passed = session.world.wall - hold.at
+    when = f"{format_duration(passed)} ago" if passed > 0 else "just now"
+    message = f"{hold.agent} wrote it {when} and has not committed it"
+    hints = (f'{hold.agent} commits it first: git coord commit -m "..." -- {path_word(hold.path)}', _OWN_TREE)
+    if stages:
+        hints = ('commit your own files alone: git coord commit -m "..." -- <file>...', _OWN_TREE)
+    stage = session.policy.stage("uncommitted")
+    return Verdict("uncommitted", stage, hold.path, session.actor.agent, message, hints=hints)
+
+
+# --- the branch of a work tree --------------------------------------------------------------------------------------------
+
+
+def switched_branch(session: GuardSession, effects: FileEffects, top: str) -> list[Finding]:
+    """A finding for a command that moves HEAD of a work tree that another live agent uses."""
+    if not any(place.top == top for place in effects.switched):
+        return []
+    here = present(session.ctx)
+    for hold in holds_of(read_holds(session.ctx)):
+        here[hold.agent] = max(hold.at, here.get(hold.agent, 0))
+    state, world = session.snapshot.state, session.world
+    others = [
+        agent for agent, at in sorted(here.items())
+        if not is_family(agent, session.actor.agent) and is_live(state, world, agent, at)
+    ]  # fmt: skip
+    if not others:
+        return []
+    names = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    message = f"{names} {'work' if len(others) > 1 else 'works'} in this work tree too, and would be on another branch"
+    hints = ("take a work tree of your own: git coord worktree add <name>",)
+    verdict = Verdict("branch", session.policy.stage("branch"), "", session.actor.agent, message, hints=hints)
+    found = session.finding_of(verdict)
+    return [found] if found is not None else []
+
+
+def wrong_copies(session: GuardSession, event: ToolEvent, effects: FileEffects, home: Place) -> list[Finding]:
+    """Writes from a linked work tree into the primary one's copy of a file that the linked one has too. Each is denied once."""
+    if is_directory(f"{home.top}/.git"):
+        return []
+    found = []
+    for place in effects.writes:
+        meant = f"{home.top}/{place.path}"
+        primary = place.common == home.common and place.top not in ("", home.top) and is_directory(f"{place.top}/.git")
+        if primary and not place.inner and exists(meant):
+            from gitcoord.guard.conversations import is_new
+
+            if is_new(session.ctx, session.actor.agent, (f"copy {event.conversation} {absolute(place)}",)):
+                message = "you work in another work tree, which has its own copy of this file"
+                hints = (f"write {meant}", "where this copy is meant all the same: once more")
+                found.append(Finding(DENY, message, "copy", absolute(place), hints))
+    return found

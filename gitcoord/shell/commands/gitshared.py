@@ -1,0 +1,71 @@
+"""git's commands that change the index or HEAD of a work tree, which all agents in it share."""
+
+from __future__ import annotations
+
+from gitcoord.shell import glob
+from gitcoord.shell.commands.gitpaths import behind, is_file, pathspec
+from gitcoord.shell.effects import COMMIT, STAGE, SWITCH
+from gitcoord.shell.interpreter import Call, Run
+from gitcoord.shell.options import Given
+from gitcoord.shell.state import Arg
+
+_GOES_ON = ("--abort", "--continue", "--skip", "--quit", "--show-current-patch", "--edit-todo", "-h", "--help")
+
+
+def stage(run: Run, args: list[Arg], detail: str) -> None:
+    """Record the files and directories that these pathspecs name. A pattern counts for the files that it matches."""
+    for arg in args:
+        magic, path = pathspec(arg.text) if arg.known else ((), arg.text)
+        if "exclude" in magic:
+            continue
+        if "top" in magic:
+            path = f"{next((run.fs.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
+        names = [path or "."]
+        if glob.is_pattern(path) and "literal" not in magic:
+            names = [name for cwd in run.state.cwds for name in (glob.find(path, cwd, run.listing) or ())]
+        for name in names:
+            for found in run.resolve(arg._replace(text=name)):
+                run.record(STAGE, found, arg.raw, detail)
+
+
+def _here(run: Run, kind: str, word: str, detail: str) -> None:
+    for cwd in run.state.cwds:
+        run.record(kind, run.fs.top(cwd) or cwd, word, detail)
+
+
+def _add(run: Run, call: Call, given: Given) -> None:
+    if given.has("-n", "--dry-run", "--refresh", "-h", "--help"):
+        return
+    stage(run, given.operands, "git add stages it")
+    if not given.operands and given.has("-A", "--all", "-u", "--update", "--pathspec-from-file"):
+        _here(run, STAGE, call.raw, "git add stages all changes")
+
+
+def _commit(run: Run, call: Call, given: Given) -> None:
+    if given.has("--dry-run", "-h", "--help"):
+        return
+    stage(run, given.operands, "git commit takes it")
+    if given.has("-a", "--all", "--pathspec-from-file"):
+        _here(run, STAGE, call.raw, "git commit takes all changes")
+    if not given.operands or given.has("-i", "--include"):
+        _here(run, COMMIT, call.raw, "git commit takes what is staged")
+
+
+def _checkout(run: Run, call: Call, given: Given) -> None:
+    made = given.has("-b", "-B", "--orphan")
+    named = [] if behind(call) else given.operands
+    if made or len(named) == 1 and not is_file(run, named[0]) and not given.has("-p", "--patch"):
+        _here(run, SWITCH, call.raw, "git checkout moves HEAD")
+
+
+def _switch(run: Run, call: Call, given: Given) -> None:
+    if not given.has("-h", "--help"):
+        _here(run, SWITCH, call.raw, "git switch moves HEAD")
+
+
+def _rebase(run: Run, call: Call, given: Given) -> None:
+    if not given.has(*_GOES_ON):
+        _here(run, SWITCH, call.raw, "git rebase moves HEAD")
+
+
+VERBS = {"add": _add, "stage": _add, "commit": _commit, "checkout": _checkout, "switch": _switch, "rebase": _rebase}
