@@ -84,7 +84,7 @@ def _pull_and_gc(place: Place, rounds: int) -> list[Result]:
     place.run(hooked, "git", "init", "-q", "--bare", str(remote))
     place.run(hooked, "git", "remote", "add", "origin", str(remote))
     place.run(hooked, "git", "push", "-q", "-u", "origin", "HEAD")
-    clones = {name: place.directory / name for name in ("plain", "writer")}
+    clones = {name: place.directory / name for name in ("pulling-plain", "pulling-writer")}
     for where in clones.values():
         place.run(hooked, "git", "clone", "-q", str(remote), str(where))
     landed: set[int] = set()
@@ -92,17 +92,17 @@ def _pull_and_gc(place: Place, rounds: int) -> list[Result]:
     def pull(where: Path, number: int) -> float:
         if number not in landed:
             landed.add(number)
-            (clones["writer"] / "src/a.txt").write_text(f"{number}\n")
-            place.run(clones["writer"], "git", "commit", "-q", "-am", "work")
-            place.run(clones["writer"], "git", "push", "-q")
+            (clones["pulling-writer"] / "src/a.txt").write_text(f"{number}\n")
+            place.run(clones["pulling-writer"], "git", "commit", "-q", "-am", "work")
+            place.run(clones["pulling-writer"], "git", "push", "-q")
         return Call(place, where, ("git", "pull", "-q", "--ff-only"))(number)
 
     samples = interleave(
         rounds,
-        {"hooks": lambda n: pull(hooked, n), "none": lambda n: pull(clones["plain"], n)},
+        {"hooks": lambda n: pull(hooked, n), "none": lambda n: pull(clones["pulling-plain"], n)},
         {
             "gc-hooks": Call(place, hooked, ("git", "gc", "-q")),
-            "gc-none": Call(place, clones["plain"], ("git", "gc", "-q")),
+            "gc-none": Call(place, clones["pulling-plain"], ("git", "gc", "-q")),
             "python": lambda _: place.bare_python(),
         },
     )
