@@ -210,7 +210,8 @@ def test_stop_does_not_strand_uncommitted_work(world: World) -> None:
     assert done.code == 1 and "uncommitted work in src would be left behind" in done.err
     assert world.refs() == before
     assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs (no change)\nkept src\n"
-    assert world.claim("src", agent="bob").code == 1
+    (row,) = world.claim("list", "--json").json["claims"]
+    assert (row["agent"], row["path"]) == ("alice", "src")
     assert "src" in world.coord("start").out, "the next session goes on with it"
 
 
