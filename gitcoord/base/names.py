@@ -50,7 +50,7 @@ def is_oid(text: str, length: int = 0) -> bool:
 
 
 def quote(text: str) -> str:
-    """`text` between quotes, with whatever could confuse a terminal escaped."""
+    """`text` between quotes, with characters that could confuse a terminal escaped."""
     return "'" + printable(text) + "'"
 
 
@@ -198,7 +198,7 @@ def fold(path: str, *, case: bool) -> str:
 
 
 def covers(above: str, below: str) -> bool:
-    """Is `below` the path `above` or something under it? Both are conflict keys."""
+    """Return whether `below` is the path `above` or below it. Both are conflict keys."""
     return above == ROOT or above == below or below.startswith(above + "/")
 
 

@@ -55,7 +55,7 @@ def _hook(command: str, argv: list[str]) -> int | None:
 
 
 def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
-    """Open the repository as the row says, call its handler, tell its errors."""
+    """Open the repository as the row says, call its handler, print its errors."""
     env = environ()
     opener = None
     if verb.opens != "none":

@@ -171,7 +171,7 @@ def _commits(count: int) -> str:
 
 
 def behind_words(found: Staleness, branch: str = "") -> str:
-    """By how many commits it is behind: trunk itself can only be behind its remote."""
+    """The number of commits it is behind, in words: trunk itself can only be behind its remote."""
     whom = "its remote" if branch == found.sync else f"'{printable(found.sync)}'"
     return f"behind {whom} by {_commits(found.behind)}"
 

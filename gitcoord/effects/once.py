@@ -35,7 +35,7 @@ def check_key(key: str) -> str:
 
 
 def once_file(key: str) -> str:
-    """One file in one directory, whatever the key: 'a' and 'a/b' do not meet."""
+    """One file in one directory for each key: 'a' and 'a/b' do not conflict."""
     return "once/" + encode(key).replace("/", "%2F")
 
 
@@ -63,7 +63,7 @@ class Effect(NamedTuple):
         return record_of(_RECORD, self)
 
     def to_json(self) -> dict[str, object]:
-        """As `--json` shows it."""
+        """The effect in the form of `--json`."""
         return {key: value for key, value in self._asdict().items() if key != "nonce"}
 
 
@@ -83,7 +83,7 @@ def begun(event: Event) -> Effect:
 
 
 def runs(state: State, world: World, record: Effect) -> bool:
-    """Is its runner alive? Known for processes of this machine; elsewhere judged by heartbeats."""
+    """Return whether its runner is alive: known for processes of this machine, elsewhere judged by heartbeats."""
     known = world.runner(record.nonce)
     if known:
         return known == "alive"

@@ -69,7 +69,7 @@ class Runner:
         return result
 
     def unlock(self) -> None:
-        """Unlock the file. It stays if no end was recorded: an unlocked file tells that the runner is gone."""
+        """Unlock the file. It stays if no end was recorded: an unlocked file shows that the runner is gone."""
         if self._lock >= 0:
             flock.release(self._lock, "" if self._open else self._ctx.scratch(f"once/{self._nonce}"))
             self._lock = -1

@@ -126,7 +126,7 @@ def _whose(call: Call, values: Values) -> str:
 
 
 def _overlay(call: Call) -> dict[str, str]:
-    """Tell that a private overlay is in force, and where it lies."""
+    """Print that a private overlay is in force, and its file."""
     file = app.private_rules(call.ctx)
     if not file:
         return {}

@@ -48,7 +48,7 @@ def leave_note(ctx: Context, process: str, actor: Actor, clean: Clean) -> None:
 
 
 def _quote(path: bytes) -> str:
-    """As git prints a path with core.quotePath."""
+    """The path as git prints it with core.quotePath."""
     text = "".join(
         f"\\{_ESCAPES[byte]}" if byte in _ESCAPES else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
         for byte in path

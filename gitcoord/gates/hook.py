@@ -75,7 +75,7 @@ def main(words: list[str]) -> int:
 
 
 def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
-    """Put back the files that a refused fast-forward wrote, where that is safe, and tell."""
+    """Put back the files that a refused fast-forward wrote, where that is safe, and print the outcome."""
     from gitcoord.gates.refused_merge import clean_up, hints
 
     try:

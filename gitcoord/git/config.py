@@ -115,7 +115,7 @@ class SettingsReader:
 
 
 def _only_tells_where(environ: Environ) -> bool:
-    """Do the variables about settings only name absolute places of configuration files?"""
+    """Return whether the variables about settings only name absolute paths of configuration files."""
     names = [name for name in environ if name.startswith(b"GIT_CONFIG")]
     return all(name in _WHERE and (name not in _FILES or environ[name].startswith(b"/")) for name in names)
 

@@ -121,7 +121,7 @@ class _Waiting:
 
 
 def _drop(message: str) -> None:
-    """The default of `tell`: nobody listens."""
+    """The default of `tell`: discard the words."""
 
 
 def fixed(seconds: float) -> Callable[[bool], float]:

@@ -49,7 +49,7 @@ def open_to_change(path: str, *, makes: bool = True, follows: bool = True) -> in
 
 
 def open_to_append(path: str) -> int:
-    """Each write goes to the end, wherever that is by then."""
+    """Open a file to which each write appends, at its end by then."""
     return posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
 
 
@@ -64,7 +64,7 @@ def open_emptied(path: str) -> int:
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
-    """On a full disk first a part is written, and then the error comes."""
+    """Write all bytes. On a full disk a part is written before OSError."""
     view = memoryview(data)
     while view:
         view = view[posix.write(fd, view) :]
@@ -83,7 +83,7 @@ def is_symlink(found: posix.stat_result) -> bool:
 
 
 def random_hex(size: int) -> str:
-    """For names that no other writer takes: numbers of processes are the same in several containers."""
+    """Random digits for names that no other writer takes: process numbers repeat in containers."""
     return posix.urandom(size).hex()
 
 
@@ -119,7 +119,7 @@ def read_if_file(path: str, limit: int = 1 << 62) -> bytes | None:
 
 
 def write_at_once(fd: int, data: bytes) -> None:
-    """In one write, or OSError: what was written of it then is the caller's to take back."""
+    """Write in one call, or raise OSError; the caller then removes the part that was written."""
     if posix.write(fd, data) != len(data):
         raise OSError(_NO_SPACE, "No space left on device")
 
@@ -213,7 +213,7 @@ def owner(path: str) -> int:
 
 
 def is_own(path: str) -> bool:
-    """Does the file belong to the user who runs this process?"""
+    """Return whether the file belongs to the user who runs this process."""
     return owner(path) == posix.getuid()
 
 
@@ -237,7 +237,7 @@ def is_link(path: str) -> bool:
 
 
 def free_name(path: str) -> str:
-    """This name, or with a number after it, that nothing has yet."""
+    """This name, or with a number after it, that does not exist yet."""
     number, name = 1, path
     while exists(name):
         number += 1
@@ -301,7 +301,7 @@ def remove_directory(path: str) -> None:
 
 
 def same_content(one: str, other: str) -> bool:
-    """Are these two files, or two links, that say the same?"""
+    """Return whether these two files, or two links, have the same content."""
     if is_link(one) and is_link(other):
         return posix.readlink(one) == posix.readlink(other)
     if is_link(one) or is_link(other):

@@ -39,7 +39,7 @@ class Host:
         time.sleep(seconds * (1 + posix.urandom(1)[0] / 128))
 
     def defer_interrupts(self, on: bool) -> None:
-        """Only what was blocked here is unblocked here."""
+        """Block interrupts while on. Only signals that were blocked here are unblocked here."""
         if on and not self._deferring:
             self._deferring = SIGINT not in pthread_sigmask(SIG_BLOCK, [SIGINT])
         elif not on and self._deferring:
@@ -100,7 +100,7 @@ def started_at(pid: int) -> int:
 
 
 def runs_still(pid: str, start: str) -> bool:
-    """Is this very process, of this number and start time, still there and no zombie?"""
+    """Return whether the process of this number and start time still exists and is no zombie."""
     if not pid.isdecimal() or len(pid) > _DIGITS:
         return False
     since = start_time(int(pid))
@@ -115,7 +115,7 @@ def process_state(pid: int) -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Is there a process of this number, whoever it is?"""
+    """Return whether a process of this number exists, of any user."""
     try:
         posix.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -1,4 +1,4 @@
-"""Reading at volume through libgit2: replay, listings, whatever asks for thousands of objects in one process.
+"""Reading at volume through libgit2: replay, listings and other requests for thousands of objects in one process.
 
 It only reads. libgit2 must not move refs in a repository that others use: its deletes bring deleted refs back.
 """

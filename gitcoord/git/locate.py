@@ -94,7 +94,7 @@ def common_at(top: str) -> str:
 
 
 def is_set_up(common: str) -> bool:
-    """Is gitcoord set up in this repository? Reads only a few files, since most repositories do not use it.
+    """Return whether gitcoord is set up in this repository. Reads few files, since most repositories do not use it.
 
     A repository that cannot be read counts as set up: the gate looks closer, or refuses.
     """

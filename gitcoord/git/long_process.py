@@ -111,7 +111,7 @@ def _finish_all(children: list[Child], seconds: float, end: Callable[[Child], No
 
 
 def _is_ready(watch: poll, deadline: Deadline, pid: int, *, sends: bool) -> bool:
-    """Can it be read? False when the time is over. A transfer that still moves data is waited for."""
+    """Return whether it can be read; False at the deadline. A transfer that still moves data is waited for."""
     before = -1
     while (wait := deadline.next_wait(sends=sends)) > 0:
         if watch.poll(min(wait, 1.0) * 1000 + 1):

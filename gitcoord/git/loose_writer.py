@@ -46,7 +46,7 @@ def framed(kind: str, data: bytes) -> bytes:
 
 
 class ObjectHasher:
-    """A store without objects: it tells the id that an object would have."""
+    """A store without objects: it gives the id that an object would have."""
 
     def __init__(self, oid_length: int) -> None:
         self.oid_length = oid_length
@@ -89,7 +89,7 @@ class LooseObjects:
         return f"{self._directory}/{oid[:2]}/{oid[2:]}"
 
     def _is_there(self, oid: Oid, full: bytes) -> bool:
-        """Does the object exist, undamaged? Its time is renewed, so that it is not pruned; another user's object is written again, as git does."""
+        """Return whether the object exists, undamaged. Its time is renewed; another user's object is written again."""
         path = self.place(oid)
         try:
             if not self.is_whole(oid, full):
@@ -102,7 +102,7 @@ class LooseObjects:
             raise StoreError(f"cannot keep {path}: {error.strerror}") from None
 
     def is_whole(self, oid: Oid, full: bytes) -> bool:
-        """Is there a file with this object? It is read, because a power cut leaves damaged files. OSError."""
+        """Return whether a file has this object. It is read, because a power cut leaves damaged files. OSError."""
         try:
             fd = open_to_read(self.place(oid))
         except FileNotFoundError:
@@ -123,7 +123,7 @@ class LooseObjects:
             del self._pending[oid]
 
     def put(self, oid: Oid, packed: bytes) -> None:
-        """Its file, whole or not at all. OSError.
+        """Write its file, whole or not at all. OSError.
 
         `git gc` removes directories as empty, and with --prune=now what is just being written: then once more.
         """
@@ -168,7 +168,7 @@ class LooseObjects:
 
 
 def _packed(full: bytes) -> bytes:
-    """In zlib's format. An object that fits into one disk block is stored uncompressed, which is faster to write and to read."""
+    """The object in zlib's format. One that fits into a disk block is not compressed: faster to write and to read."""
     size = len(full)
     if size > _BLOCK:
         return compress(full, 1)
@@ -177,7 +177,7 @@ def _packed(full: bytes) -> bytes:
 
 
 def _holds(fd: int, full: bytes) -> bool:
-    """Does this file hold this object, whoever compressed it? A larger one than we write is taken at git's word."""
+    """Return whether this file has this object, of any compressor. A larger file than we write is trusted to git."""
     packed = read_up_to(fd, _LIMIT)
     try:
         return len(packed) == _LIMIT or decompress(packed) == full

@@ -1,4 +1,4 @@
-"""Packing refs, as the reference-transaction hook sees it: told from a real change by what git holds while the hook runs.
+"""Packing refs, as the reference-transaction hook sees it: recognised by the locks that git holds meanwhile.
 
 `git pack-refs`, and gc with it, first announces every ref as made (it writes them to packed-refs), then each one as deleted
 (it drops the loose file). No value changes. Writers go on meanwhile, so the values alone tell nothing. git's own files do:
@@ -21,7 +21,7 @@ _LOOKS, _SECONDS = 40, 0.05  # another process may be writing its packed-refs.ne
 
 
 def is_packing(common: str, ref: RefName, old: Oid, new: Oid, pause: Callable[[float], None]) -> bool:
-    """Is this row of a prepared transaction only a change of storage? '' stands for no id."""
+    """Return whether this row of a prepared transaction is only a change of storage. '' stands for no id."""
     if is_link(f"{common}/packed-refs"):
         return False  # git keeps its new file beside the target of the link
     line = f"{old or new} {ref}\n".encode("utf-8", "surrogateescape")
@@ -42,6 +42,6 @@ def is_packing(common: str, ref: RefName, old: Oid, new: Oid, pause: Callable[[f
 
 
 def _is_past(rows: bytes, line: bytes) -> bool:
-    """Is a ref written already that comes after this one? The file is sorted by name."""
+    """Return whether a ref after this one is written already. The file is sorted by name."""
     last = rows.rpartition(b"\n")[0].rpartition(b"\n")[2].partition(b" ")[2]
     return last > line.partition(b" ")[2].rstrip(b"\n")

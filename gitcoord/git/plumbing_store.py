@@ -186,7 +186,7 @@ class PlumbingStore(PlumbingReader):
 
     @property
     def notes(self) -> LockNotes:
-        """About all git processes of ours that lock refs here, whoever starts them."""
+        """The notes about all git processes of gitcoord that lock refs here."""
         return self._write_parts()[1]
 
     def close(self) -> None:

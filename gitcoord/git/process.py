@@ -60,7 +60,7 @@ def clean_environ(environ: Environ) -> dict[bytes, bytes]:
 
 
 def without_grafts(env: Env) -> Env:
-    """For the history as it is: commits have the parents that they name."""
+    """The environment for the recorded history: commits have the parents that they name."""
     return {**env, b"GIT_GRAFT_FILE": b"/dev/null"}
 
 
@@ -247,7 +247,7 @@ class Answer(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """None of them empty; none where it failed."""
+        """The lines that are not empty; none if git failed."""
         return [line for line in self.text.split("\n") if line]
 
     @property
@@ -256,7 +256,7 @@ class Answer(NamedTuple):
         return [entry for entry in self.text.split("\0") if entry]
 
     def require(self, failure: str, error: type[GitcoordError] = CouldNotJudge, hints: tuple[str, ...] = ()) -> Answer:
-        """This answer. Where git failed, the error with these words and git's own."""
+        """This answer. If git failed, raise the error with these words and git's own."""
         if self.code:
             raise error(f"{failure}: {self.complaint}", hints=hints)
         return self
@@ -292,7 +292,7 @@ def finish(child: Child, data: bytes = b"") -> Answer:
 
 
 def has_terminal() -> bool:
-    """Is there a terminal at which git or ssh could ask somebody?"""
+    """Return whether there is a terminal at which git or ssh could ask somebody."""
     try:
         posix.close(posix.open("/dev/tty", posix.O_RDWR | posix.O_CLOEXEC))
     except OSError:

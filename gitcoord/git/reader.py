@@ -70,7 +70,7 @@ class PlumbingReader:
         return found
 
     def _misses(self, names: Sequence[str], found: Sequence[object]) -> bool:
-        """Is an object not there that something leads to? A ref that is not there is no such thing."""
+        """Return whether an object is missing that something leads to. A missing ref does not count."""
         lacking = [name for name, obj in zip(names, found) if obj is None]
         return any(is_oid(name) or self._loose and self._loose.ref(name) not in (None, UNSURE) for name in lacking)
 

@@ -30,7 +30,7 @@ class Repo(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Is it this user's own? Of any other one only git may say whether to trust what lies there."""
+        """Return whether the repository is this user's own. Only git decides whether to trust any other one."""
         me = geteuid()
         return all(owner(path) == me for path in (self.git_dir, self.common_dir, self.worktree or self.git_dir))
 

@@ -80,7 +80,7 @@ class Object(NamedTuple):
 
 
 class SwapFailed(StoreError):
-    """The swap did not happen as a whole, as far as git told. Only reading again tells why, and whether it did."""
+    """The swap did not happen as a whole, as far as git reported. Only reading again shows why, and whether it did."""
 
     code = "swap"
 
@@ -103,7 +103,7 @@ class Reader(Protocol):
         """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
 
     def refresh(self) -> None:
-        """Forget whatever was remembered about refs: what is read next is what is there now."""
+        """Forget cached refs: the next read gives their present values."""
 
     def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         """All refs below a prefix that ends in '/'."""

@@ -181,7 +181,7 @@ class Handoff(NamedTuple):
         return {**record_of(_HANDOFF, self), "claims": [claim._asdict() for claim in self.claims]}
 
     def to_json(self) -> dict[str, object]:
-        """As `--json` shows it, but for its claims and its document."""
+        """The handoff in the form of `--json`, without its claims and its document."""
         row: dict[str, object] = dict(zip(_HANDOFF, self))
         del row["claims"], row["text"]
         return row
@@ -290,12 +290,12 @@ def check_addressee(word: str) -> tuple[str, str]:
 
 
 def addressee(to: str, role: str) -> str:
-    """For whom it is, in words."""
+    """The addressee, in words."""
     return to or (f"anyone with the role '{printable(role)}'" if role else "anyone")
 
 
 def is_for(state: State, world: World, row: Handoff | Waiting, agent: str, *, person: bool = False) -> bool:
-    """May this agent accept it? Its giver may not."""
+    """Return whether this agent may accept it. Its giver may not."""
     if row.giver == agent:
         return False
     if row.to:
@@ -316,7 +316,7 @@ def not_addressed(state: State, world: World, row: Handoff | Waiting, actor: Act
 
 
 def may_pass(task: Task, holder: str) -> bool:
-    """May the holder pass this task on? It must have taken the task, and the task must be active or blocked."""
+    """Return whether the holder may pass this task on: it has taken the task, which is active or blocked."""
     return task.owner == holder and bool(task.session) and task.state in (ACTIVE, BLOCKED)
 
 

@@ -26,7 +26,7 @@ def add(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _text(call: Call, paragraphs: list[str], words: list[str]) -> str:
-    """From -m, from a text in quotes, from a file, from stdin; at a terminal, where nothing was said, from an editor."""
+    """The text: from -m, from a text in quotes, from a file, from stdin; at a terminal, by default, from an editor."""
     if len(words) + bool(paragraphs) > 1:
         raise UsageError("say it with -m, or name one file", hints=("git coord journal add -h",))
     if paragraphs:

@@ -60,7 +60,7 @@ def _top(head: bytes, lines: bytes | memoryview) -> bytes:
 
 
 def _known(kept: bytes) -> Oid:
-    """For which commit the index was made; '' where it is missing or broken."""
+    """The commit for which the index was made; '' if it is missing or broken."""
     end = kept.find(b"\n") + 1
     head = kept[len(_MAGIC) + 1 : end].partition(b" ")[0]
     return head.decode("ascii", "replace") if kept[:end] == _top(head, memoryview(kept)[end:]) else ""

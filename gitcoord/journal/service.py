@@ -29,7 +29,7 @@ def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), ta
 
 
 class Since(NamedTuple):
-    """From where on: the Seq, or the time; 0: not that one."""
+    """The start: a Seq, or a time; 0: not given."""
 
     seq: int = 0
     at: int = 0

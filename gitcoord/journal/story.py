@@ -82,7 +82,7 @@ def _because(body: Record) -> str:
 
 
 def _mentions(body: Record, about: About) -> bool:
-    """Does an event of any other kind speak of it? Its paths are pairs, records, or names of paths."""
+    """Return whether an event of any other kind mentions it. Its paths are pairs, records, or names of paths."""
     for value in body.values():
         for entry in value if isinstance(value, list) else ():
             if isinstance(entry, dict) and isinstance(entry.get("path"), str):
@@ -210,7 +210,7 @@ def _accept(event: Event, body: Record, about: About) -> list[str]:
 
 
 def _close(event: Event, body: Record, about: About) -> list[str]:
-    """It names no path: the offer before it did."""
+    """The words for the end of a handoff, which names no path: its offer did."""
     known = body["handoff"] in about.handoffs
     return [f"{event.agent}: the handoff {body['handoff']} was {printable(body['state'])}"] if known else []
 

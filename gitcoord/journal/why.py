@@ -61,14 +61,14 @@ def why_numbered(ctx: Context, actor: Actor | None, id: str, limit: int) -> dict
 
 
 def _names(value: object, id: str) -> bool:
-    """Is the id one of the texts in an event, at any depth?"""
+    """Return whether the id is one of the texts in an event, at any depth."""
     if isinstance(value, dict):
         return any(_names(inner, id) for inner in value.values())
     return any(_names(inner, id) for inner in value) if isinstance(value, (list, tuple)) else value == id
 
 
 def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
-    """The commits whose events may tell of it, oldest first."""
+    """The commits whose events may mention it, oldest first."""
     marks = about.marks()
     if not marks:
         return commits(ctx, ctx.store, oldest_first=True, start=head)

@@ -1,4 +1,4 @@
-"""Alerts: the command of the local setting `gitcoord.alert` is told of expiries, reassigned tasks, long waits and questions.
+"""Alerts: the command of the local setting `gitcoord.alert` gets expiries, reassigned tasks, long waits and questions.
 
 The setting is git's own configuration, this user's: never the project's policy, which others can write. The command runs
 on its own, with one JSON object on its input; what becomes of it changes nothing.
@@ -19,7 +19,7 @@ _SHOWN = 100  # claims of one event; what is told must fit a pipe
 
 
 def alert_of_events(ctx: Context, events: list[Event]) -> None:
-    """For the client that made them: each event is made once, and told once."""
+    """Alert of events, by the client that made them: once for each."""
     for event in events:
         found = _alert_for(event)
         if found:
@@ -46,7 +46,7 @@ def _alert_for(event: Event) -> Record:
 
 
 def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: int) -> None:
-    """Somebody waits for more than twice what the holder said it needs, or its ttl. Told once for a claim and a waiter."""
+    """Alert of a wait of more than twice the holder's expected time, or its ttl: once for a claim and a waiter."""
     key = f"{claim['token']} {agent}"
     file = ctx.scratch("alerts")
     known = read_file(file).decode("ascii", "replace").split("\n")
@@ -61,7 +61,7 @@ def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: in
 
 
 def alert_of_question(ctx: Context, agent: str, tool: str, paths: list[str]) -> None:
-    """An agent's tool wants to touch what only a person may let it. Several hooks may fire for one action: told once a minute."""
+    """Alert of an action that only a person may allow: once a minute, since several hooks may run for one action."""
     if not ctx.settings.get(SETTING):
         return
     key = f"question {ctx.host.wall() // 60} {agent} {dumps(paths[:_SHOWN])}"

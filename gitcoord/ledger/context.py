@@ -38,7 +38,7 @@ if TYPE_CHECKING:
             """Let others go first."""
 
         def defer_interrupts(self, on: bool) -> None:
-            """While on, Ctrl-C waits: a grant that was made is told, and one that was not is withdrawn."""
+            """Defer Ctrl-C while on: a grant that was made is reported, and one that was not is withdrawn."""
 
         one_shot: bool  # the process exits after one result
 
@@ -120,7 +120,7 @@ class Context:
         return Queue(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Report what takes long to `tell`."""
+        """Report slow steps to `tell`."""
         self.tell = tell
         if self.remote:
             self.deadline(self.remote).tell = tell
@@ -162,14 +162,14 @@ class Context:
         return root not in text and b"root" in text.lower()
 
     def is_authority(self, record: dict[str, object]) -> bool:
-        """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""
+        """Return whether the ledger names this authority. A remote has many addresses: `init` has compared them."""
         if self.remote:
             return "remote" in record or self.reads_only
         return record == self.authority()
 
     @property
     def reads_only(self) -> bool:
-        """This clone reads a remote's ledger, as CI does, and writes no event."""
+        """Return whether this clone only reads a remote's ledger, as CI does."""
         return self.settings.flag("gitcoord.readonly", default=False)
 
     def authority(self) -> dict[str, object]:

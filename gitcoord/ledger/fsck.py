@@ -200,7 +200,7 @@ def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
 
 
 def _unreadable(ctx: Context, state: State, files: dict[str, Oid]) -> list[str]:
-    """For a tree with the right id: the files that are missing or damaged."""
+    """The missing or damaged files of a tree with the right id."""
     found = []
     for key, oid in files.items():
         try:

@@ -1,4 +1,4 @@
-"""The ledger that the project's policy names: is it the one of this clone, and which command helps if not?"""
+"""The ledger that the project's policy names, compared with this clone's, and the command that helps if they differ."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Agent(NamedTuple):
         return {**record_of(_AGENT, self), "lost": [row._asdict() for row in self.lost]}
 
     def losing(self, rows: Iterable[Lost]) -> Agent:
-        """The agent after it lost these too: it will be told of the last of them."""
+        """The agent after it lost these too: its next command reports the last of them."""
         return self._replace(lost=(*self.lost, *rows)[-MAX_LOST:])
 
 
@@ -110,7 +110,7 @@ class Seen(NamedTuple):
 
 
 def valid_evidence(row: Record) -> bool:
-    """Does an event name a heartbeat, or that there was none, and a rule by which a lease has run out?"""
+    """Return whether an event names a heartbeat, or its absence, and a rule by which a lease has run out."""
     return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in EXPIRED_BY
 
 
@@ -183,7 +183,7 @@ def next_heartbeat(old: Heartbeat | None, agent: str, session: int, world: World
 
 
 def expiry_of(state: State, world: World, agent: str, session: int, ttl: int) -> Expiry:
-    """May a claim of this session with this ttl be expired by the one who looks?"""
+    """The answer to whether this observer may expire a claim of this session with this ttl, with its rule."""
     beat = world.heartbeat(agent)
     ttl_ms = ttl * 1000
     if beat is not None and beat.killed and beat.session >= session:
@@ -206,7 +206,7 @@ def expiry_of(state: State, world: World, agent: str, session: int, ttl: int) ->
 
 
 def alive(state: State, world: World, record: Agent) -> bool:
-    """Is this open session still heard of?"""
+    """Return whether this open session has a recent heartbeat."""
     return not expiry_of(state, world, record.agent, record.session, SESSION_TTL).expired
 
 

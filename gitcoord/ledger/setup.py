@@ -141,7 +141,7 @@ def find_other_ledger(ctx: Context) -> CouldNotJudge | None:
 
 
 def is_ledger(store: Reader, name: str) -> bool:
-    """Is its head an event? A user may have a branch of the same name."""
+    """Return whether its head is an event. A user may have a branch of the same name."""
     found = store.read([name])[0]
     return found is not None and found.kind == "commit" and Commit(found, name).is_event
 

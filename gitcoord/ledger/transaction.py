@@ -1,4 +1,4 @@
-"""The transaction: queue, read, fix torn refs, decide, write objects, one swap, read back, tell.
+"""The transaction: queue, read, fix torn refs, decide, write objects, one swap, read back, answer.
 
 What always holds:
 
@@ -47,7 +47,7 @@ class Authority(Protocol):
         """The request decided on the newest state that is known here; None: it only waited for others."""
 
     def confirms(self) -> bool:
-        """May an answer that changes nothing be told? False: fetched a newer state, decide again."""
+        """Return whether an answer that changes nothing may be given. False: fetched a newer state, decide again."""
 
     def commit(self, attempt: Attempt) -> Attempt | None:
         """The attempt of this request that is in the ledger now, by reading back; None: no attempt is, decide again.
@@ -189,7 +189,7 @@ def fix_torn_refs(ctx: Context, snapshot: Snapshot) -> bool:
 
 
 def _last_transaction(ctx: Context, snapshot: Snapshot) -> list[Commit]:
-    """The commits that came in together with the head, and whatever the recorded tip does not know: newest first."""
+    """The commits that came in together with the head, and those after the recorded tip: newest first."""
     commits = [snapshot.commit]
     if snapshot.tip not in (None, snapshot.head):
         commits = history(ctx, snapshot.head, snapshot.tip)
@@ -326,7 +326,7 @@ class _LocalAuthority:
         return attempt
 
     def _is_in_ledger(self, attempt: Attempt) -> bool:
-        """Is our last commit in the ledger, whole? A heartbeat alone needs no ledger entry."""
+        """Return whether our last commit is in the ledger, whole. A heartbeat alone needs no ledger entry."""
         if not attempt.decision.events:
             return True
         found = self._ctx.store.read([LEDGER])[0]
@@ -363,7 +363,7 @@ class _LocalAuthority:
         self._ctx.host.pause(0.02)
 
     def _has_lost_race(self, operations: Sequence[Operation]) -> bool:
-        """Did somebody move one of the refs? Only reading tells; git's words do not."""
+        """Return whether another process moved one of the refs. Only reading shows it; git's words do not."""
         now = self._ctx.store.resolve([operation.ref for operation in operations])
         return any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now))
 

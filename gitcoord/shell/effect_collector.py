@@ -97,7 +97,7 @@ class EffectCollector:
         self.record(BYPASS, "", word, detail)
 
     def resolve(self, arg: Arg) -> tuple[str, ...]:
-        """The absolute paths that an argument may mean; none: cannot be told."""
+        """The absolute paths that an argument may mean; none if unknown."""
         if not arg.known or not arg.text:
             return ()
         if arg.text.startswith(_HERE):

@@ -110,7 +110,7 @@ def _in_set(inside: str, char: str) -> bool:
 
 
 def find(pattern: str, base: str, listing: Listing) -> list[str] | None:
-    """The files that a pattern means, as they would be spelled; None where that cannot be told."""
+    """The files that a pattern means, as they would be spelled; None if unknown."""
     found = ["/"] if pattern.startswith("/") else [""]
     for part in pattern.split("/"):
         if not part:

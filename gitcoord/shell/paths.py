@@ -30,7 +30,7 @@ def base_name(path: str) -> str:
 
 
 def dir_name(path: str) -> str:
-    """As dirname(1) says it."""
+    """The directory of a path, as dirname(1) prints it."""
     head, slash, _ = path.rstrip("/").rpartition("/")
     return head or ("/" if slash else ".")
 

@@ -78,7 +78,7 @@ class Task(NamedTuple):
         return record_of(_TASK, self)
 
     def to_json(self) -> dict[str, object]:
-        """As every `--json` shows it."""
+        """The task in the form of `--json`."""
         row: dict[str, object] = self._asdict()
         row["body"] = str(row.pop("text")).rstrip("\n")
         row["since"] = row.pop("changed")

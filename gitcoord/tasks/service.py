@@ -112,7 +112,7 @@ def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> d
 
 
 def several(ctx: Context, ids: list[str]) -> list[Record]:
-    """These tasks as they are now; Refused where one is not there."""
+    """These tasks as they are now; Refused if one does not exist."""
     snapshot = read_snapshot(ctx, prefetch=tuple(("file", f"tasks/{id}.md") for id in ids), trusting=True)
     found = []
     for id in ids:

@@ -100,7 +100,7 @@ def task_ttl(world: World, actor: Actor) -> int:
 
 
 def is_launched(actor: Actor) -> bool:
-    """Does `git coord run` send its heartbeats?"""
+    """Return whether `git coord run` sends its heartbeats."""
     return actor.instance.startswith(LAUNCHED)
 
 

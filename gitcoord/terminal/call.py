@@ -146,7 +146,7 @@ def is_set_up(ctx: Context) -> bool:
 
 
 def has_ledger(ctx: Context) -> bool:
-    """Is there a ledger? CouldNotJudge where the project has one that this clone has not joined."""
+    """Return whether there is a ledger. CouldNotJudge where the project has one that this clone has not joined."""
     if is_set_up(ctx):
         return True
     from gitcoord.ledger.named_ledger import no_ledger

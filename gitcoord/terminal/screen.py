@@ -56,7 +56,7 @@ class Screen:
             put(1, dumps({"ok": ok, **result}) + "\n")
 
     def fail(self, error: GitcoordError) -> int:
-        """Tell an error; gives its exit code."""
+        """Print an error; gives its exit code."""
         if self.json:
             row: Row = {"ok": False, "error": error.code, "message": error.message, **error.data}
             if error.hints:
@@ -135,7 +135,7 @@ def _interrupted(number: int, frame: object) -> None:
 
 
 def guarded(screen: Screen, body: Callable[[], int]) -> int:
-    """Run a command; whatever goes wrong ends as one error with its exit code, never as a traceback."""
+    """Run a command; every failure ends as one error with its exit code, never as a traceback."""
     if getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, _interrupted)
     try:

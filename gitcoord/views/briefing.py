@@ -36,7 +36,7 @@ _APPROVALS = 20
 
 
 def begin(ctx: Context, actor: Actor) -> Record:
-    """Open the session or go on with it, take again what expired, and tell what there is to know."""
+    """Open or continue the session, take expired claims again, and give the briefing."""
     opened = start(ctx, actor)
     _take_again(ctx, actor, opened)
     inherited = _inherit(ctx, actor, opened)

@@ -52,7 +52,7 @@ def _tidy(ctx: Context, message: bytes) -> bytes:
 
 
 def _signed(ctx: Context, message: bytes, agent: str) -> bytes:
-    """With the agent's trailer, once."""
+    """The message with the agent's trailer, once."""
     if not agent:
         return message
     found = (

@@ -43,7 +43,7 @@ class PrivateIndex:
     """An index that only this process and the hooks it runs know."""
 
     def __init__(self, ctx: Context, base: Oid | None) -> None:
-        """As HEAD is; `base` None on an unborn branch."""
+        """An index as HEAD is; `base` None on an unborn branch."""
         self._ctx = ctx
         self.path = f"{ctx.repo.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
         self._env = with_index(ctx.repo.env, self.path)
@@ -75,7 +75,7 @@ class PrivateIndex:
         return changed(self._env, self.base)
 
     def put_back(self, rows: list[Row]) -> None:
-        """These files as they were."""
+        """Put these files back as they were."""
         self._put((row.path, row.was, row.was_oid) for row in rows)
 
     def move(self, base: Oid | None, rows: list[Row]) -> bool:
@@ -141,7 +141,7 @@ def refuse_conflicts(ctx: Context, named: set[str]) -> None:
 
 
 def is_named(named: set[str], path: str) -> bool:
-    """Is the file named, or a directory above it?"""
+    """Return whether the file, or a directory above it, is named."""
     return path in named or any(above in named for above in ancestors(path))
 
 

@@ -119,7 +119,7 @@ def _share(wish: str) -> bool:
 
 
 def _preload(group: str) -> None:
-    """In the installed command, load what will be needed in one go."""
+    """Load the needed modules in one go, in the installed command."""
     preload = getattr(gitcoord, "preload", None)
     if preload is not None:
         preload(group)

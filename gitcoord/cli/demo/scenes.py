@@ -1,4 +1,4 @@
-"""The scenes of `git coord demo`: a title, and its steps in order. A step tells whether it went as it should."""
+"""The scenes of `git coord demo`: a title, and its steps in order. A step returns whether it went as expected."""
 
 from __future__ import annotations
 

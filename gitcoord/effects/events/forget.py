@@ -28,7 +28,7 @@ class Forget(NamedTuple):
 
 
 def decide(state: State, command: Forget, world: World) -> Decision:
-    """Not while somebody runs it. An outcome that is known may be forgotten too, a failed one say."""
+    """Refuse while it runs. A known outcome may be forgotten too, such as a failed one."""
     check_key(command.key)
     reason = one_line(command.reason, "reason")
     raise_if(dead(state, world, command.actor.agent))

@@ -81,7 +81,7 @@ def next_number(state: State, sequence: str, floor: int) -> int:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    """The floor is about files that only the client may have; whatever it is, numbers only grow."""
+    """The command with the client's floor, which depends on files of the client and can only raise numbers."""
     event, body = events[0], events[0].body
     command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
     return [Recalled(decide, command)]

@@ -17,7 +17,7 @@ FIELDS = {"key": str, "session": int}
 
 
 class Once(NamedTuple):
-    """The command: may I run it? The nonce names the runner, also for the notes of its machine."""
+    """The command: begin the effect. The nonce names the runner, also for the notes of its machine."""
 
     actor: Actor
     key: str

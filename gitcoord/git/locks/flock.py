@@ -19,7 +19,7 @@ def acquire(path: str) -> int:
 
 
 def release(fd: int, path: str = "") -> None:
-    """With its path, the file is removed first, so that no process finds it unlocked."""
+    """Release the lock. With its path, the file is removed first, so that no process finds it unlocked."""
     if path:
         remove_file(path)
     close(fd)

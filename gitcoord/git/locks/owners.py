@@ -1,4 +1,4 @@
-"""Notes about the git processes that lock refs. They tell the lock files of a killed process from those of others.
+"""Notes about the git processes that lock refs. They distinguish the lock files of a killed process from others.
 
 git's lock files name no owner, and git closes them as soon as they are made, so open files prove nothing. Before a git process of
 gitcoord moves refs, a note records which locks it may take. Once it has taken them, the note records their files. `stale` decides

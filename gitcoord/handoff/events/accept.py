@@ -145,7 +145,7 @@ def _result(record: Handoff) -> dict[str, object]:
 
 
 def _losing(state: State, record: Handoff) -> list[Record]:
-    """The claims that the giver still has, whatever their tokens; with its last task also its place under a cap."""
+    """The giver's remaining claims, with any token; with its last task also its place under a cap."""
     holder = record.giver
     held = own_claims(state, (claim.item for claim in record.claims), holder)
     if record.task and [task.id for task in held_by(state, holder)] == [record.task]:

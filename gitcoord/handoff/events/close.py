@@ -64,7 +64,7 @@ def decide(state: State, command: Close, world: World) -> Decision:
 
 
 def _lost_place(state: State, world: World, record: Handoff) -> bool:
-    """Did the owner of the task lose its place under a cap while it waited? Then the task goes back into the queue."""
+    """Return whether the task's owner lost its place under a cap meanwhile: then the task goes back to the queue."""
     task = _task(state, record)
     if task is None or task.owner != record.giver:
         return False

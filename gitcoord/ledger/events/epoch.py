@@ -25,7 +25,7 @@ class Epoch(NamedTuple):
 
 
 def decide(state: State, command: Epoch, world: World) -> Decision:
-    """It grants nobody anything: whoever has seen a higher number may leap above it."""
+    """Begin an epoch. It grants nothing, so every agent that has seen a higher number may write one above it."""
     agent = command.actor.agent
     raise_if(dead(state, world, agent))
     if command.seq <= state.seq:

@@ -246,7 +246,7 @@ def _text(env: dict[bytes, bytes], name: bytes) -> str:
 
 
 def is_plain(url: str) -> bool:
-    """Is this an address that all programs read alike, and no path?"""
+    """Return whether all programs read this address alike, and it is no path."""
     if url.startswith("-") or "::" in url or any(char in "%\\[" or not " " < char < "\x7f" for char in url):
         return False
     scheme, sep, rest = url.partition("://")

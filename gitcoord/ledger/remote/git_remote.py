@@ -77,7 +77,7 @@ class GitRemote:
         self.deadline = deadline or Deadline(name, fixed(JOINING))
 
     def takes(self, ref: RefName) -> bool:
-        """Is this ref kept at the remote?"""
+        """Return whether the remote keeps this ref."""
         return ref == LEDGER or ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
 
     def there(self, ref: RefName) -> RefName:

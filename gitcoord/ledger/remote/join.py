@@ -206,7 +206,7 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
 
 
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
-    """Is this clone's ledger an earlier state of the remote's?"""
+    """Return whether this clone's ledger is an earlier state of the remote's."""
     fetch_ref(ctx.repo.env, _deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
     continues = is_ancestor(ctx.repo.env, here, f"{PROBE}ledger") is True
     delete_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
@@ -326,7 +326,7 @@ def place(url: str) -> str:
 
 
 def by_ssh(ctx: Context, name: str) -> bool:
-    """Is this remote reached by ssh?"""
+    """Return whether this remote is reached by ssh."""
     url = _url(ctx, name)
     scheme, sep, _ = url.partition("://")
     host, colon, _ = url.partition(":")

@@ -140,7 +140,7 @@ def _fetch_patiently(ctx: Context) -> None:
 
 
 def _landed(ctx: Context, batch: Batch) -> bool:
-    """Is the whole batch at the remote? Its events are looked for in the ledger; without events, its heartbeats."""
+    """Return whether the whole batch is at the remote: its events in the ledger; without events, its heartbeats."""
     local = store_of(ctx).local
     events = [m for m in batch.moves if m.ref == LEDGER and m.old != m.new]
     if not events:
@@ -161,7 +161,7 @@ def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator
 
 
 def _moved(ctx: Context, batch: Batch) -> bool:
-    """Has one of its refs another value than expected? Then it can never land."""
+    """Return whether one of its refs has another value than expected: then it can never land."""
     moves = [m for m in batch.moves if store_of(ctx).remote.takes(m.ref)]
     return store_of(ctx).local.resolve([m.ref for m in moves]) != [m.old or None for m in moves]
 

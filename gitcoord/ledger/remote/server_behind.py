@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 
     @property
     def replaceable(self) -> bool:
-        """Only epochs were added on the server: the lacking events can be pushed again without losing any."""
+        """Return whether the server only added epochs: then the missing events can be pushed again."""
         return self.related and _only_epochs(self.added)
 
     @property
@@ -90,7 +90,7 @@ def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
 
 
 def check_behind(ctx: Context) -> None:
-    """For a mirror that lacks the tip: ServerBehind, unless it lacks nothing but epochs; then the tip moves to it."""
+    """Raise ServerBehind for a mirror that lacks the tip, unless it lacks only epochs; then the tip moves to it."""
     tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None or ledger is None:
         return
@@ -104,7 +104,7 @@ def check_behind(ctx: Context) -> None:
 
 
 def check_gone(ctx: Context) -> None:
-    """For a server without a ledger: ServerBehind if one was seen here.
+    """Raise ServerBehind for a server without a ledger, if one was seen here.
 
     The mirror's ledger is deleted too, so that no gate relies on it; the tip keeps what was seen.
     """
@@ -178,7 +178,7 @@ def subject(commit: Commit) -> str:
 
 
 def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
-    """Is the tip missing from this ledger? Numbers only grow, so the search ends at the tip's own."""
+    """Return whether the tip is missing from this ledger. Numbers only grow, so the search ends at the tip's own."""
     try:
         commit, floor = Commit(ledger, LEDGER), Commit(tip, TIP).event.seq
         while commit.oid != tip.oid:

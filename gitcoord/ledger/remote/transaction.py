@@ -124,7 +124,7 @@ class RemoteAuthority:
         self._note(result)
 
     def confirms(self) -> bool:
-        """A refusal is told only on a state that was fetched since the command began."""
+        """Return whether the state was fetched since the command began; else fetch. A refusal needs a fresh state."""
         if is_fresh(self._ctx, self._began):
             return True
         try:

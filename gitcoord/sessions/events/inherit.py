@@ -93,7 +93,7 @@ def _left(state: State, holder: str, kept: list[list[str]]) -> list[Claim]:
 
 
 def _is_for_another(state: State, claim: Claim) -> bool:
-    """Was it claimed for a task that somebody else has by now?"""
+    """Return whether it was claimed for a task that another agent has by now."""
     from gitcoord.tasks.model import task_record
 
     task = task_record(state, claim.task) if claim.task else None

@@ -144,7 +144,7 @@ def _rsync(run: Run, call: Call) -> None:
 
 
 def _is_remote(arg: Arg) -> bool:
-    """On another machine: 'host:path', but './a:b' is a file here."""
+    """Return whether the path is on another machine: 'host:path', but './a:b' is a file here."""
     head, colon, _ = arg.text.partition(":")
     return bool(colon) and "/" not in head
 

@@ -1,4 +1,4 @@
-"""Shells and interpreters: a script given as text is followed, whatever else they run may do anything."""
+"""Shells and interpreters: a script given as text is followed; anything else that they run may do anything."""
 
 from __future__ import annotations
 
