@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, UsageError
+from gitcoord.base.errors import NotInitialised, StoreError, UsageError
 from gitcoord.base.names import check_path, covers, printable
 from gitcoord.git.files import is_directory, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
@@ -24,7 +24,12 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
     """`home` is where the tool works, if gitcoord is set up there."""
     effects = effects_of(invocation, event, home)
     invocation.tops = tops_of(effects, home)
-    sessions = _sessions(invocation, event, effects)
+    try:
+        sessions = _sessions(invocation, event, effects)
+    except StoreError as error:
+        if home is None:
+            raise
+        return _answer_without_ledger(invocation, event, effects, home, error)
     if not sessions:
         return Answer()
     invocation.fail_open = not any(session.guard.closed for session in sessions.values())
@@ -53,6 +58,20 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
     if strictest(findings) != DENY:
         _record_notices(sessions, event)
     return _answer(next(iter(sessions.values())), event, findings)
+
+
+def _answer_without_ledger(
+    invocation: Invocation, event: ToolEvent, effects: FileEffects, home: Place, error: StoreError
+) -> Answer:
+    """Reading goes on while the ledger cannot be read. Raises an error for any other call."""
+    from gitcoord.guard.without_ledger import guard_settings, read_findings
+
+    findings = read_findings(invocation, effects, home, error)
+    findings += _private_places(invocation, guard_settings(invocation, home), effects)
+    if not findings:
+        return Answer()
+    lines = [f"  {printable(finding.path)}: {finding.message} [{finding.rule}]" for finding in findings]
+    return Answer(DENY, "\n".join([f"gitcoord: {printable(event.action or 'this')} is refused", *lines]))
 
 
 def _sessions(invocation: Invocation, event: ToolEvent, effects: FileEffects) -> dict[str, GuardSession]:

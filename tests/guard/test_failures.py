@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.guard.protocol import TOOLS, Said, context, understood
+from tests.guard.protocol import TOOLS, Said, context, reason, understood
 from tests.guard.support import GUARD, Project
 
 # Before an action every tool takes exit code 2 with a reason on stderr for a denial.
@@ -21,8 +23,13 @@ exec {git} "$@"
 """
 
 
-def denied(message: str) -> Said:
-    return Said(b"", f"gitcoord: could not judge this: {message}\n".encode(), 2)
+def denied(message: str, tool: str = "") -> Said:
+    """The denial: exit code 2; of Copilot, which loses the reason of a hook that fails, the answer in its own form."""
+    words = f"gitcoord: could not judge this: {message}"
+    if tool == "copilot":
+        reply = {"permissionDecision": "deny", "permissionDecisionReason": words}
+        return Said(json.dumps(reply, separators=(",", ":")).encode() + b"\n", b"", 0)
+    return Said(b"", f"{words}\n".encode(), 2)
 
 
 @pytest.mark.parametrize("data", _GARBAGE, ids=lambda data: repr(data[:12]))
@@ -44,7 +51,7 @@ def test_a_shape_that_nobody_knows(project: Project, tool: str) -> None:
             "opencode": "write"}.get(tool, "Write")  # fmt: skip
     words = f"'{name}' names no file" if tool != "codex" else "'apply_patch' has a patch that names no file"
     said = project.send(event)
-    assert said == denied(f"ValueError: {words}") and understood(tool, said) == "deny"
+    assert said == denied(f"ValueError: {words}", tool) and understood(tool, said) == "deny"
 
 
 def test_a_shape_that_nobody_knows_from_a_hook_that_runs_elsewhere(project: Project, tmp_path: Path) -> None:
@@ -61,11 +68,11 @@ def test_a_shape_that_nobody_knows_from_a_hook_that_runs_elsewhere(project: Proj
 def test_a_ledger_that_cannot_be_read(project: Project, tool: str) -> None:
     project.world.git("update-ref", "-d", "refs/heads/gitcoord")
     said = project.send(project.speaker(tool=tool).write("free/x"))
-    assert said == Said(
-        b"",
-        b"gitcoord: could not judge this: the ledger (refs/heads/gitcoord) is missing\n"
-        b"hint: look at it: git coord fsck; repair it: git coord fsck --repair\n",
-        2,
+    assert said == denied(
+        "the ledger (refs/heads/gitcoord) is missing\n"
+        "hint: until it is repaired nothing is written here: ask a person to run: git coord fsck --repair\n"
+        "hint: reading goes on; look at it: git coord fsck",
+        tool,
     )
     assert understood(tool, said) == "deny"
 
@@ -75,11 +82,10 @@ def test_a_broken_policy(tmp_path: Path, tool: str) -> None:
     project = Project(tmp_path, config="[guard]\n\tonError = warn\n\tunknown = perhaps\n")
     said = project.send(project.speaker(tool=tool).write("free/x"))
     # Not even its own `onError` counts: a policy that makes no sense is not guessed at.
-    assert said == Said(
-        b"",
-        b"gitcoord: could not judge this: .gitcoord/config: guard.unknown is 'perhaps', not one of allow, warn, ask, deny\n"
-        b"hint: correct the file and commit it\n",
-        2,
+    assert said == denied(
+        ".gitcoord/config: guard.unknown is 'perhaps', not one of allow, warn, ask, deny\n"
+        "hint: correct the file and commit it",
+        tool,
     )
     assert understood(tool, said) == "deny"
 
@@ -158,3 +164,44 @@ def test_a_large_event(project: Project) -> None:
     event["tool_input"]["content"] = "x" * (17 << 20)
     said = project.send(event)
     assert said == denied("ValueError: the event has more than 16 MB")
+
+
+# --- a ledger that cannot be read ---------------------------------------------------------------------------------
+
+
+def _lose_ref(project: Project) -> None:
+    project.world.git("update-ref", "-d", "refs/heads/gitcoord")
+
+
+def _damage_tree(project: Project) -> None:
+    oid = project.world.git("rev-parse", "refs/heads/gitcoord^{tree}")
+    file = project.top / ".git/objects" / oid[:2] / oid[2:]
+    file.chmod(0o644)
+    file.write_bytes(b"garbage")
+
+
+@pytest.mark.parametrize("harm", [_lose_ref, _damage_tree])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_broken_ledger_stops_writing_and_no_reading(
+    project: Project, tool: str, harm: Callable[[Project], None]
+) -> None:
+    who = project.speaker(tool=tool)
+    assert project.write(who, "shared/a") == "allow"  # there is a ledger with a session
+    harm(project)
+    looks = [
+        "git coord fsck",
+        "git coord status",
+        "git coord log",
+        "git status",
+        "git log -3",
+        "git diff",
+        "ls",
+        "cat free/x",
+    ]
+    for event in (who.read("free/x"), *map(who.shell, looks)):
+        assert understood(tool, project.send(event)) == "allow", event
+    for event in (who.write("free/x"), who.shell("echo x > free/x"), who.shell("git stash")):
+        said = project.send(event)
+        assert understood(tool, said) == "deny"
+        assert "ask a person to run: git coord fsck --repair" in reason(tool, said)
+    assert understood(tool, project.send(who.read("secret/key"))) == "deny"  # by the policy of HEAD

@@ -15,6 +15,7 @@ from gitcoord.validators.tool_event import (
     ALLOW,
     ASK,
     BEFORE,
+    DENY,
     OTHER,
     START,
     STOP,
@@ -143,9 +144,14 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
 
 
 def fail(message: str, data: Record) -> Reply:
-    """Closed before an action and where it is not known what is asked."""
+    """Closed before an action and where it is not known what is asked. Of a hook that fails Copilot does not show the reason."""
     name = common.text(data, "hook_event_name", "hookEventName")
     if name and "toolName" not in data:
-        return claude.fail(message, {**data, "hook_event_name": name})
-    phase = _phase(data)[0] if "sessionId" in data else BEFORE
-    return common.deny_reply(message) if phase == BEFORE else common.warn_reply(message)
+        phase = claude.EVENTS.get(name, BEFORE if "tool_name" in data else OTHER)
+    else:
+        phase = _phase(data)[0] if "sessionId" in data else BEFORE
+    if phase != BEFORE:
+        return common.warn_reply(message)
+    if not name and "toolName" not in data and "sessionId" not in data:
+        return common.deny_reply(message)  # it may be another tool's
+    return answer(ToolEvent(NAME, BEFORE, name=name), Answer(DENY, message))
