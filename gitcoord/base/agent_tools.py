@@ -15,6 +15,7 @@ class AgentTool(NamedTuple):
     # Files, below a work tree or a home, with the settings that make it call the guard; a '/' ends a directory of such files.
     settings: tuple[str, ...]
     hosts_several: bool = False  # its process may host several conversations at a time
+    hooks_off: bool = False  # its shell sets core.hooksPath in the environment, so that git runs no hook there
 
 
 TOOLS = (
@@ -26,7 +27,7 @@ TOOLS = (
         "codex", (b"CODEX_SANDBOX", b"CODEX_SANDBOX_NETWORK_DISABLED"), (b"CODEX_SESSION_ID", b"CODEX_THREAD_ID"),
         (".codex/hooks.json", ".codex/config.toml"),
     ),
-    AgentTool("gemini", (b"GEMINI_CLI",), (b"GEMINI_SESSION_ID",), (".gemini/settings.json",)),
+    AgentTool("gemini", (b"GEMINI_CLI",), (b"GEMINI_SESSION_ID",), (".gemini/settings.json",), hooks_off=True),
     AgentTool(
         "cursor", (b"CURSOR_AGENT",), (b"CURSOR_CONVERSATION_ID", b"CURSOR_TRACE_ID"), (".cursor/hooks.json",), True,
     ),

@@ -42,6 +42,7 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
                 _private_places(invocation, session.guard, effects)
                 + _shell_findings(session.guard, effects)
                 + _repository_deletion(effects, home)
+                + _unhooked(invocation, event, effects)
             )
             findings += _run_validators(session, event, effects)
         findings += session.reads()
@@ -188,6 +189,16 @@ def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
         what = printable(effects.unknown[0])
         found.append(Finding(answer, f"what this command writes cannot be told: {what}", "unknown"))
     return found
+
+
+def _unhooked(invocation: Invocation, event: ToolEvent, effects: FileEffects) -> list[Finding]:
+    """Commits, merges and pushes where git's hooks do not run."""
+    if not effects.hooked:
+        return []
+    from gitcoord.guard.unhooked import HINTS, MESSAGE, hooks_are_off
+
+    off = hooks_are_off(event.tool, event.command, invocation.env)
+    return [Finding(DENY, MESSAGE, "bypass", hints=HINTS)] if off else []
 
 
 def _stale_writes(invocation: Invocation, sessions: dict[str, GuardSession], effects: FileEffects) -> list[Finding]:

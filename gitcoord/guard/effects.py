@@ -40,6 +40,7 @@ class FileEffects(NamedTuple):
     staged: tuple[Place, ...] = ()  # files and directories whose changes get into the index or into a commit
     committed: tuple[Place, ...] = ()  # work trees in which all that is staged is committed
     switched: tuple[Place, ...] = ()  # work trees in which HEAD moves to another branch or base
+    hooked: tuple[Place, ...] = ()  # work trees in which a command runs that git's hooks judge
 
 
 def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> FileEffects:
@@ -53,7 +54,10 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
     shared: dict[str, list[str]] = {kind: [] for kind in SHARED}
     bypasses, unknown = [], []
     if event.command and home is not None:
-        for effect in _shell_effects(invocation, _without_own_name(invocation, event, home), cwd):
+        from gitcoord.guard.unhooked import without_restoring
+
+        command = without_restoring(event.tool, _without_own_name(invocation, event, home))
+        for effect in _shell_effects(invocation, command, cwd):
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
                 deleted += [effect.path] if effect.kind == "delete" else []

@@ -8,8 +8,9 @@ WRITE, DELETE, READ, BYPASS, UNKNOWN = "write", "delete", "read", "bypass", "unk
 KINDS = (WRITE, DELETE, READ, BYPASS, UNKNOWN)
 # Effects on the index and on HEAD, which all agents of one work tree share. STAGE: changes at or below the path get into the index;
 # COMMIT: all that is staged in the work tree at the path is committed; SWITCH: HEAD of that work tree moves to another branch or base.
-STAGE, COMMIT, SWITCH = "stage", "commit", "switch"
-SHARED = (STAGE, COMMIT, SWITCH)
+# HOOK: a command that git's hooks of the repository at the path judge.
+STAGE, COMMIT, SWITCH, HOOK = "stage", "commit", "switch", "hook"
+SHARED = (STAGE, COMMIT, SWITCH, HOOK)
 
 
 class Effect(NamedTuple):

@@ -19,6 +19,7 @@ _WHOLE = {
     "status env track untrack locks lock unlock install version", "quiltimport": "", "checkout-index": "", "merge-file": "",
     "fast-import": "", "p4": "", "svn": "log info",
 }  # fmt: skip
+_JUDGED = ("commit", "merge", "push", "am", "rebase", "pull", "cherry-pick", "revert", "send-pack", "update-ref")
 _HOOKED = ("commit", "merge", "push", "am", "rebase", "pull")
 _VALUED = {
     "commit": "-m -F -C -c -t --message --file --author --date --reuse-message --reedit-message --template --fixup --squash --trailer "
@@ -87,6 +88,8 @@ def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
         return
     given = parse(args, _VALUED.get(name, ""))
     _unhooked(run, name, given)
+    if name in _JUDGED:
+        gitshared.hooked(run, call, name, given)
     if name in gitshared.VERBS:
         gitshared.VERBS[name](run, call, given)
     if name in ("claim", "coord", "handoff"):

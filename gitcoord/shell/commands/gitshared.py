@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gitcoord.shell import glob
 from gitcoord.shell.commands.gitpaths import behind, is_file, pathspec
-from gitcoord.shell.effects import COMMIT, STAGE, SWITCH
+from gitcoord.shell.effects import COMMIT, HOOK, STAGE, SWITCH
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given
 from gitcoord.shell.state import Arg
 
+_ENDS = ("--abort", "--quit", "-h", "--help")
 _GOES_ON = ("--abort", "--continue", "--skip", "--quit", "--show-current-patch", "--edit-todo", "-h", "--help")
 
 
@@ -31,6 +32,12 @@ def stage(run: Run, args: list[Arg], detail: str) -> None:
 def _here(run: Run, kind: str, word: str, detail: str) -> None:
     for cwd in run.state.cwds:
         run.record(kind, run.fs.top(cwd) or cwd, word, detail)
+
+
+def hooked(run: Run, call: Call, name: str, given: Given) -> None:
+    """Record that git's hooks judge the command."""
+    if not given.has("--dry-run", *_ENDS):
+        _here(run, HOOK, call.raw, f"git {name} is judged by git's hooks")
 
 
 def _add(run: Run, call: Call, given: Given) -> None:
