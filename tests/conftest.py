@@ -1,4 +1,4 @@
-"""Hermetic tests: no settings, identity, agent or home of whoever runs them gets in, and nothing gets out.
+"""Hermetic tests: no settings, identity, agent or home of the user who runs them is used, and none is changed.
 
 The environment is set before any test module is imported, because libgit2 reads HOME once, when it is loaded.
 """
@@ -121,7 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests begin first, so that nobody waits for the last of them alone."""
+    """Run slow tests first, so that the last one does not run alone."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

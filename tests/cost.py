@@ -64,7 +64,7 @@ class Counter:
 
 
 def assert_linear(costs: list[Cost], what: str) -> None:
-    """Of three sizes, each twice the one before, the second step costs about twice the first: four times would be a square.
+    """Assert that of three sizes, each twice the one before, the second step costs about twice the first.
 
     The processes that are started do not depend on the size at all.
     """
@@ -76,7 +76,7 @@ def assert_linear(costs: list[Cost], what: str) -> None:
 def assert_each_is_linear(
     place: Path, run: Callable[[Path, int], dict[str, Cost]], sizes: tuple[int, int, int] = SIZES
 ) -> None:
-    """Of what `run` does with so many paths, each in a directory of its own."""
+    """Assert that the cost of `run` is linear in the number of paths, each in a directory of its own."""
     found = []
     for size in sizes:
         (place / str(size)).mkdir()

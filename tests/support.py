@@ -49,13 +49,13 @@ START = 1_900_000_000
 
 
 class GitRepo(Protocol):
-    """As much of pytest-git's `git_repo` as is used here."""
+    """The part of pytest-git's `git_repo` that is used here."""
 
     workspace: Path
 
 
 class FakeHost:
-    """A machine whose clock moves only when told."""
+    """A machine whose clock moves only when the test moves it."""
 
     def __init__(self, boot: str = BOOT, wall: int = START, mono: int = 1_000_000) -> None:
         self.boot = boot
@@ -100,7 +100,7 @@ def bare_repo(directory: Path) -> Repo:
 
 
 def repo_at(git_dir: Path, common: Path | None = None, worktree: Path | None = None) -> Repo:
-    """A Repo whose children look at this git directory, wherever the test runs."""
+    """A Repo whose children use this git directory, whatever the test's own directory is."""
     env = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
     env[b"GIT_DIR"] = os.fsencode(git_dir)
     return Repo(str(git_dir), str(common or git_dir), str(worktree or ""), "", env)

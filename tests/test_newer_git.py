@@ -22,5 +22,5 @@ def test_an_older_git_skips_it_or_fails_it_where_required() -> None:
 
 @pytest.mark.newer_git
 def test_the_marker_asks_for_it() -> None:
-    """Without the check of the marker this test fails with an older git."""
+    """This test fails with an older git if the marker is not checked."""
     assert is_newer(VERSION)

@@ -153,7 +153,7 @@ def test_what_is_written_is_read(value: object) -> None:
 
 @given(values.filter(lambda value: depth(value) <= MAX_DEPTH))
 def test_one_value_has_one_line(value: object) -> None:
-    """Canonical: writing what was read gives the same bytes, whatever the order of keys was."""
+    """Canonical: writing a decoded value gives the same bytes, for any order of keys."""
     assert dumps(loads(json.dumps(value, separators=(",", ":")).encode())) == dumps(value)
 
 

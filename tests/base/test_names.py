@@ -37,7 +37,7 @@ def text(raw: bytes) -> str:
 
 
 def decoded(encoded: str) -> str:
-    """As docs/format.md says: bytes by their numbers, and pieces of a long component joined."""
+    """Decode as docs/format.md says: bytes by their numbers, and pieces of a long component joined."""
     return text(unquote_to_bytes(encoded.replace("%+/", "").encode("utf-8", "surrogateescape")))
 
 

@@ -186,6 +186,6 @@ def is_fresh(where: Path) -> bool:
 
 
 def settle(place: Place, where: Path) -> None:
-    """Everything packed, refs too, as git's own maintenance leaves it: the same for whatever is compared."""
+    """Pack everything, refs too, as git's own maintenance does: the same for all compared commands."""
     place.run(where, "git", "gc", "--quiet", "--prune=now")
     os.sync()

@@ -1,4 +1,4 @@
-"""Timing whole processes and reporting ratios. Whatever is compared is interleaved in one run."""
+"""Timing whole processes and reporting ratios. Compared commands are interleaved in one run."""
 
 from __future__ import annotations
 

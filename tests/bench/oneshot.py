@@ -1,4 +1,4 @@
-"""One command at a time, nobody in the way: against git-lfs, and against the bare interpreter."""
+"""One command at a time, without contention: against git-lfs, and against the bare interpreter."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def listing(place: Place, rounds: int) -> list[Result]:
 
 
 def check(place: Place, rounds: int) -> list[Result]:
-    """May I write here? Of a path that nobody holds, and of one's own."""
+    """Time `git claim check` of a free path, and of one's own."""
     where = place.repository("checked", _files(4))
     place.run(where, "git", "claim", "src/part0/file0.txt")
     os.chdir(where)

@@ -55,7 +55,7 @@ class Place:
         self.python = interpreter(self.commands / "git-claim")
 
     def _install(self) -> Path:
-        """By install.sh into the home here, without the network where this interpreter has what is needed."""
+        """Install by install.sh into the home here, without the network where this interpreter has what is needed."""
         env = dict(self.env)
         if find_spec("dulwich") is not None and find_spec("typer") is not None:
             env["GITCOORD_INSTALL_FROM"] = sysconfig.get_path("purelib")
@@ -92,7 +92,7 @@ class Place:
         return done.stdout
 
     def timed(self, *argv: str, env: dict[str, str] | None = None) -> float:
-        """In the current directory."""
+        """Run and time a command in the current directory."""
         return run_timed(argv, env or self.env, self.errors)
 
     def bare_python(self) -> float:

@@ -242,7 +242,7 @@ def _plain(machines: list[tuple[Path, dict[str, str]]], plan: Plan) -> int:
 
 
 def beats(place: Place, plan: Plan) -> list[Result]:
-    """A claim while the agents of all machines beat, against one while they are silent, in turns."""
+    """Time a claim with the heartbeats of all machines' agents, and without any, alternating."""
     with serving("file") as server:
         served = server.create("beats")
         machines = [_joined(place, served, f"b{i}") for i in range(plan.machines + 1)]

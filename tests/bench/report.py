@@ -51,7 +51,7 @@ def verdict(met: bool | None) -> str:
 
 
 def shown(figures: dict[str, Any]) -> str:
-    """Without the tails, which only the JSON has."""
+    """The result without the tails, which only the JSON has."""
     return ", ".join(f"{key} {value}" for key, value in figures.items() if not key.endswith(("p10 ms", "p90 ms")))
 
 

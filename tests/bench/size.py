@@ -92,7 +92,7 @@ def events(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
 
 
 def why(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
-    """Of a path that was claimed once: all other events are about others."""
+    """Time `why` for a path that was claimed once: all other events are about others."""
     few = _repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
     lots = _repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
     path = spread_paths(500)[0]
@@ -133,7 +133,7 @@ _OF_ONE = ("claim list --mine", "coord start", "coord sweep")
 
 
 def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
-    """In a ledger with much of everything against one with a tenth of it."""
+    """Time the views in a large ledger, and in one with a tenth of it."""
     few = Views(*(number // 10 for number in many))
     small = _repository(place, cache, f"views-{few.events}", lambda where: with_views(place, where, few))
     large = _repository(place, cache, f"views-{many.events}", lambda where: with_views(place, where, many))

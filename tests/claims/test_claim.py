@@ -777,7 +777,7 @@ def test_release_of_anothers_claim_names_the_holder(world: World) -> None:
 
 
 def test_an_absolute_path_through_a_link_to_the_work_tree(world: World, tmp_path: Path) -> None:
-    """It is inside, as for git; also where the link is above the work tree, and for what is not there yet."""
+    """The path is inside, as for git; also with the link above the work tree, and for a missing file."""
     link, above = tmp_path / "link", tmp_path / "above"
     link.symlink_to(world.top)
     above.symlink_to(world.top.parent)

@@ -57,7 +57,7 @@ def _first_commit(top: Path) -> None:
 
 
 class World:
-    """A work tree with two committed files, and whoever acts in it."""
+    """A work tree with two committed files, and commands of agents in it."""
 
     def __init__(self, top: Path, *, made: bool = False) -> None:
         """Make a repository with one commit at `top`, unless it is `made` already."""
@@ -110,7 +110,7 @@ class World:
         return self.git("log", "--reverse", "--format=%s", "gitcoord", "--").splitlines()
 
     def fall_silent(self, agent: str, seconds: int = 100_000) -> None:
-        """As if the agent's last heartbeat were so long ago."""
+        """Set the agent's last heartbeat so far back."""
         ref = f"refs/gitcoord/sessions/{agent}"
         beat = json.loads(self.git("cat-file", "blob", ref))
         beat["mono"] -= seconds * 1000

@@ -89,7 +89,7 @@ def test_init_waits_for_another_writer_of_the_settings(plain: World, tmp_path: P
 
 
 def test_a_branch_of_ones_own_that_is_called_like_the_ledger(plain: World) -> None:
-    """It is nobody's ledger. The hint, followed to the letter, is all that it takes."""
+    """The branch is no ledger. The hint, followed to the letter, is all that it takes."""
     plain.git("branch", "gitcoord")
     plain.git("branch", "gitcoord-branch")
     before = plain.refs()
@@ -294,7 +294,7 @@ def test_kill_of_nobody(world: World) -> None:
 
 
 def test_halt(world: World) -> None:
-    """Only unhalt, kill, beats and releases get through, and nobody expires."""
+    """Only unhalt, kill, heartbeats and releases are accepted, and no claim expires."""
     world.take("src")
     world.take("docs", agent="bob")
     world.take("etc", agent="carol")

@@ -1,4 +1,4 @@
-"""Hostile words and records, each with the one right answer. Whatever is refused changes nothing at all.
+"""Hostile words and records, each with the one right answer. A refused command changes nothing at all.
 
 `World.run` itself holds that no control byte ever reaches stdout or stderr.
 """

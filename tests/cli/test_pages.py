@@ -40,7 +40,7 @@ def _shape(line: str) -> str:
 
 
 def test_the_picture_is_what_the_commands_print() -> None:
-    """If not: python -m tests.picture."""
+    """To update it: python -m tests.picture."""
     shown = [unescape(re.sub("<[^>]*>", "", text)) for text in re.findall(r"<text[^>]*>(.*?)</text>", FILE.read_text())]
     now = [without_colours(line) for line in record()]
     assert [_shape(line) for line in shown] == [_shape(line) for line in now if line]

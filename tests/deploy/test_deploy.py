@@ -1,4 +1,4 @@
-"""`git coord deploy`: one at a time, never from a stale copy, verified, on record, and given back whatever happens."""
+"""`git coord deploy`: one at a time, never from a stale copy, verified, on record, and released in every case."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_ctrl_c_at_the_terminal(shared: Shared) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_before_the_command_runs(shared: Shared, number: signal.Signals) -> None:
-    """The fetch hangs; whoever gives up leaves no claim behind."""
+    """The fetch hangs; a deploy that is interrupted leaves no claim behind."""
     world = shared.world
     begun = shared.place / "fetching"
     helper = shared.place / "hanging"
@@ -294,7 +294,7 @@ def test_a_signal_before_the_command_runs(shared: Shared, number: signal.Signals
 
 @pytest.mark.parametrize("agent", ["bob", "alice"])
 def test_a_second_deploy_is_refused(shared: Shared, agent: str) -> None:
-    """Also one of the same agent, to whom the claim would be granted."""
+    """A second deploy by the same agent is refused too, to which the claim would be granted."""
     with deploying(shared) as process:
         done = shared.world.coord("deploy", "production", "--json", "--", "true", agent=agent)
         row = holds(done, "error")

@@ -130,7 +130,7 @@ def test_a_replaced_object_does_not_hide_what_is_missing(shared: Shared) -> None
 
 
 def test_many_look_at_once(shared: Shared) -> None:
-    """They all fetch the same branch; whoever finds it locked tries again."""
+    """They all fetch the same branch; a process that finds it locked tries again."""
     shared.bob_pushes({"src/a.py": "theirs\n"})
     lookers = [
         subprocess.Popen(

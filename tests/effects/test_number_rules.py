@@ -1,4 +1,4 @@
-"""Numbers of a sequence: never the same twice, never one that is in use, whoever asks and whatever happens."""
+"""Numbers of a sequence: never the same twice, and never one that is in use."""
 
 from __future__ import annotations
 

@@ -54,10 +54,10 @@ def test_where_files_are_looked_for(world: World) -> None:
     world.git("checkout", "-q", "-b", "old", "main")
     world.git("rm", "-q", "migrations/0041_one.sql")
     world.git("commit", "-q", "-m", "gone here")
-    assert number(world, "migrations", "--peek") == ["0042"], "the sync branch"
+    assert number(world, "migrations", "--peek") == ["0042"], "trunk"
     world.git("update-ref", "refs/remotes/origin/main", "side")
     world.git("remote", "add", "origin", ".")
-    assert number(world, "migrations", "--peek") == ["0061"], "the sync branch as it was last fetched"
+    assert number(world, "migrations", "--peek") == ["0061"], "trunk as it was last fetched"
     names = ("migrations/below/0099_x.sql", "migrations/0099.sql", "other/0099_x.sql", "Migrations/0099_x.sql")
     for name in names:
         world.write(name, "x")
@@ -113,7 +113,7 @@ def test_many_at_once_never_share_a_number(tmp_path: Path) -> None:
 
 
 def test_a_bare_repository(world: World, tmp_path: Path) -> None:
-    """No work tree to look in; the commits tell."""
+    """There is no work tree; the commits have the files."""
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(world.top), str(bare)], check=True)
     subprocess.run(

@@ -124,7 +124,7 @@ def test_what_cannot_be_started_did_not_happen(world: World) -> None:
 
 
 def test_an_end_that_cannot_be_recorded_is_no_end(world: World, tmp_path: Path) -> None:
-    """Its agent lives on, but nobody runs it any more: the outcome is unknown, not under way."""
+    """Its agent lives, but no process runs the effect: the outcome is unknown, not under way."""
     lock = world.top / ".git/refs/heads/gitcoord.lock"
     with under_way(world, "k", f"{wait_for(tmp_path / 'go')}; exit 6") as process:
         lock.touch()

@@ -1,4 +1,4 @@
-"""An effect happens at most once: one beginning under a key, whatever its runner, its machine and its session come to."""
+"""An effect happens at most once: one beginning under a key, whatever happens to its runner, machine and session."""
 
 from __future__ import annotations
 

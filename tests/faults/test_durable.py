@@ -76,7 +76,7 @@ def test_the_log_then_the_ledger_then_the_answer(world: World, words: list[str])
 
 
 def test_what_a_transaction_rests_on_is_in_its_log(world: World) -> None:
-    """Releasing leads back to trees that were there before, and whoever wrote them may not have got as far as the disk."""
+    """A release leads back to earlier trees, which their writer may not have flushed to the disk."""
     assert world.claim("src/app.py", agent="alice").code == 0
     for log in world.git_dir.glob("gitcoord/redo/*"):
         log.unlink()
@@ -97,7 +97,7 @@ def test_a_log_that_does_not_reach_the_disk_stops_the_swap(world: World) -> None
 
 @pytest.mark.parametrize("when", [3, 4, 6, 8])
 def test_an_object_that_cannot_be_put_in_its_place_stops_the_swap(world: World, when: int) -> None:
-    """Also where git has its locks already."""
+    """The swap stops even when git has its locks already."""
     for number in range(256):
         (world.git_dir / f"objects/{number:02x}").mkdir(exist_ok=True)  # no other renames than of objects
     before = world.refs()
@@ -124,7 +124,7 @@ def test_whoever_is_killed_between_two_objects_troubles_nobody(world: World, whe
 
 @pytest.mark.parametrize("when", [3, 5, 8])
 def test_a_ledger_is_not_restored_to_half_an_event(world: World, when: int) -> None:
-    """With every ref gone the newest event is looked for among all objects: it may be the one that was not finished."""
+    """With every ref gone, the newest event is searched among all objects: it may be an unfinished one."""
     assert _traced(world, "src/app.py", inject=f"rename:signal=SIGKILL:when={when}", alone=True)[0].code in (-9, 137)
     for name in world.refs():
         if "gitcoord" in name or "claims" in name:

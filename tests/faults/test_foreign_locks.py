@@ -74,7 +74,7 @@ def dead_note(world: World, *, taken: bool = False) -> LockNotes:
 
 
 def test_a_living_pack_refs_keeps_its_lock_and_every_branch_is_there(busy: World) -> None:
-    """With the lock robbed, pack-refs renames another's file into place and prunes refs that are not in it."""
+    """If the lock is taken away, pack-refs renames another's file into place and prunes refs that are not in it."""
     dead_note(busy)
     before = busy.refs()
     packing = Packing(busy)
@@ -158,7 +158,7 @@ def test_where_not_all_processes_can_be_seen_nothing_is_removed_by_exclusion(
 
 
 def test_a_leftover_packed_refs_without_its_lock_is_removed(busy: World) -> None:
-    """It stops everybody who deletes a packed ref, git included, and is nobody's while its lock is free."""
+    """It stops every deletion of a packed ref, by git too, and has no owner while its lock is free."""
     new = busy.git_dir / "packed-refs.new"
     new.write_text("half a line")
     assert busy.claim("release", "src/app.py", agent="alice").code == 0
@@ -251,7 +251,7 @@ def test_all_that_a_git_of_ours_may_lock_is_cleared_by_the_next_command(busy: Wo
 
 
 def test_the_new_file_goes_before_the_lock_under_which_it_was_made(busy: World) -> None:
-    """Once the lock is gone, a `packed-refs.new` may be somebody's who has come since."""
+    """Once the lock is gone, a `packed-refs.new` may belong to a later process."""
     lock, new = busy.git_dir / "packed-refs.lock", busy.git_dir / "packed-refs.new"
     lock.touch()
     new.touch()

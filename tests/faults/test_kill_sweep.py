@@ -261,7 +261,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
 
 
 def test_command_is_killed(stage: Stage) -> None:
-    """The command dies at each of its system calls; its git children finish what they were told, or see the end."""
+    """The command dies at each of its system calls; its git children finish, or see the end of their input."""
     for turn, point in enumerate(_sample(stage.points)):
         stage.mirror.restore()
         done = stage.play(_killing(point))

@@ -202,7 +202,7 @@ def test_everything_lost_while_nobody_held_anything(world: World, tidied: bool) 
 
 
 def test_nothing_is_left_at_all(world: World) -> None:
-    """Not even an object, nor the redo log: said plainly, and never a new beginning by itself."""
+    """Neither an object nor the redo log is left: the error says so, and no new ledger begins by itself."""
     assert world.claim("release", "--all", agent="alice").code == 0
     delete_both(world)
     for name in world.refs():

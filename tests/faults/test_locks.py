@@ -95,7 +95,7 @@ def path_of(known: LockNotes, pid: int, refs: list[str]) -> str:
 
 
 def _only(*places: str) -> pytest.MarkDecorator:
-    """In a quick run not every test tries every lock."""
+    """The locks that a quick run tries: some of them in each test."""
     return pytest.mark.parametrize("holder", list(PLACES) if SOAK else places, indirect=True)
 
 
@@ -133,7 +133,7 @@ def test_a_noted_dead_owner_loses_its_locks(holder: Holder) -> None:
 
 
 def test_a_dead_owner_that_was_killed_while_it_took_its_locks_loses_them(holder: Holder) -> None:
-    """Its note says which refs, but not yet which files: nobody else who was running then runs any more."""
+    """Its note names the refs, but not yet the files; no other git of that time is running."""
     notes(holder.world).note(holder.pid, holder.refs)
     holder.end()
     _works(holder)
@@ -167,7 +167,7 @@ def test_a_stopped_owner_keeps_its_locks(holder: Holder) -> None:
 
 @_only("ledger", "packed")
 def test_a_note_of_another_boot_is_of_the_dead(holder: Holder) -> None:
-    """Also where a living process has that number now."""
+    """This holds even if a living process has that number now."""
     holder.end()
     notes(holder.world, boot="another-boot").note(os.getpid(), holder.refs)
     _works(holder)

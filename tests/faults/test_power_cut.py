@@ -112,7 +112,7 @@ def test_made_up_records_are_none(world: World) -> None:
 
 
 def test_within_a_boot_a_missing_object_is_an_error_that_repair_mends(world: World) -> None:
-    """No power was cut, so something else is wrong: it is told, and the log is there for whoever asks for a repair."""
+    """There was no power cut, so something else is wrong: it is an error, and the log is kept for a repair."""
     world.object_file(world.rev(LEDGER)).unlink()
     assert world.claim("other", agent="carol").code == 4
     assert world.claim("check", "src/app.py", agent="bob").code == 4

@@ -287,7 +287,7 @@ def test_nothing_is_written_before_gits_own_check(tmp_path: Path, known: bool) -
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can act as another user")
 def test_a_repository_that_one_may_only_read() -> None:
-    """Another user who trusts the repository may look, and is told that it cannot write."""
+    """Another user who trusts the repository may read, and gets an error for writing."""
     with tempfile.TemporaryDirectory(
         prefix="gitcoord-read-only-"
     ) as place:  # pytest's own directory is closed to others
@@ -348,7 +348,7 @@ def test_outside_of_any_repository(tmp_path: Path) -> None:
 
 
 def test_inside_the_git_directory(world: World) -> None:
-    """No work tree there: whatever the answer, it is a clear one, and the ledger is the same."""
+    """There is no work tree: the answer is clear, and the ledger is the same."""
     world.cwd = world.git_dir
     assert world.claim("list").code == 0
     assert world.claim("src/app.py", agent="bob").code in (1, 2)

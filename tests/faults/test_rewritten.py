@@ -58,7 +58,7 @@ def repaired(world: World) -> Done:
 
 @pytest.mark.parametrize("how", list(FORGERIES))
 def test_claims_on_top_of_a_forged_event_are_kept(world: World, how: str) -> None:
-    """Alice holds src/app.py since before it; bob and carol were told "yes" after it, by honest commands."""
+    """Alice has held src/app.py since before it; bob and carol were granted claims after it, by honest commands."""
     before = held(world)
     forged = forge(world, **FORGERIES[how])
     docs = take(world, "docs", "bob")
@@ -101,7 +101,7 @@ def test_nobody_writes_where_numbers_go_back(world: World) -> None:
 
 
 def test_a_repair_of_an_earlier_version_still_counts(world: World) -> None:
-    """It named all commits from the forged one on: they have no effect, also those that are legal by themselves."""
+    """It named all commits from the forged one on: none of them has an effect, not even the legal ones."""
     first = forge(world, "unhalt", {})
     forged = world.rev(LEDGER)
     take(world, "docs", "bob")
@@ -153,7 +153,7 @@ def test_a_rewritten_ledger(world: World, how: str) -> None:
 
 
 def test_rewritten_and_tidied(world: World) -> None:
-    """As `git filter-repo` leaves it: no original, no reflog. The events are all that is left, and they are the same."""
+    """The ledger as `git filter-repo` leaves it: no original, no reflog; the events are the same."""
     take(world, "docs", "bob")
     before = held(world)
     rewrite(world, "authors")

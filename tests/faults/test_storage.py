@@ -116,7 +116,7 @@ def test_full_disk_on_init(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", thin([0, 1, 40, 64, 100, 150, 200, 300], 2))
 def test_files_may_not_grow(world: World, size: int) -> None:
-    """RLIMIT_FSIZE: what a full disk looks like to whoever may not mount one."""
+    """RLIMIT_FSIZE stands for a full disk, without the right to mount one."""
     before = _state(world)
     done = world.run(
         [*CLAIM, "file"],
@@ -404,7 +404,7 @@ MESSAGES: dict[str, Callable[[int], bytes]] = {
 
 @pytest.mark.parametrize("name", list(MESSAGES))
 def test_hostile_event(world: World, name: str) -> None:
-    """On top of the ledger, with the tip moved too: denied, named, mended by a repair event that goes over it."""
+    """The event is on top of the ledger, and the tip moved too: denied, named, and fixed by a repair event."""
     newest = world.seqs()[-1]
     world.append(MESSAGES[name](newest + 1))
     before = _all_refs(world)
@@ -590,7 +590,7 @@ def test_claim_ref_points_elsewhere(world: World, name: str) -> None:
 
 
 def test_claim_ref_of_nobody(world: World) -> None:
-    """A claim ref that no event made grants nothing and stops nobody."""
+    """A claim ref that no event made grants nothing and blocks nothing."""
     ref = f"{CLAIMS}path/docs/@mallory"
     world.git("update-ref", ref, world.rev(LEDGER))
     assert world.claim("docs", agent="bob").code == 0

@@ -102,7 +102,7 @@ class Storm:
             self.over.set()
 
     def write(self, dice: random.Random, place: Place, agent: str) -> None:
-        """One command of an agent; what it was told is noted."""
+        """Run one command of an agent, and record its answer."""
         claim = ["git-claim", "--json", dice.choice(PATHS)]
         words = dice.choice(
             (claim, ["git-claim", "release", claim[2]], ["git-claim", "release", "--all"], *self.orders)
@@ -283,7 +283,7 @@ def test_clones(tmp_path: Path) -> None:
 
 
 def test_clones_of_a_server_that_is_restored(tmp_path: Path) -> None:
-    """It loses what the second third of the storm wrote; agents of both clones repair, and are killed while they do."""
+    """The server loses the second third of the storm; agents of both clones repair, and are killed meanwhile."""
     site = Site(tmp_path, gate=True)
     for machine in site.machines:
         assert machine.coord("install-hooks").code == 0

@@ -41,7 +41,7 @@ class World:
         return env | {"PYTHONPATH": str(ROOT)} | ({"GITCOORD_AGENT": agent} if agent else {}) | self.environ
 
     def run(self, argv: Sequence[str], agent: str = "", limit: Callable[[], None] | None = None) -> Done:
-        """Run to the end. Whatever happened, no command of ours may answer with a traceback. `limit` is called before it starts."""
+        """Run to the end. No command of ours may ever answer with a traceback. `limit` is called before it starts."""
         if limit is None:
             done = run_command(argv, self.cwd, self.env(agent), timeout=100)
         else:

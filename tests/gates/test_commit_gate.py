@@ -43,7 +43,7 @@ def test_what_another_holds_binds_on_every_path(project: Project) -> None:
 
 
 def test_whoever_relies_on_a_path_is_asked_for_in_every_gate(project: Project) -> None:
-    """As `git claim` and `git claim check` answer, whatever is marked: a change conflicts with a claim of any mode."""
+    """Same answer as `git claim` and `git claim check`, for any path: a change conflicts with a claim of any mode."""
     project.claim("free", "--mode", "read", agent="bob")
     project.branch("work")
     assert project.world.claim("check", "free/x", agent="alice").code == 1
@@ -120,7 +120,7 @@ def test_a_submodule_is_a_change_too(project: Project, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["-a"], ["--", "shared/a"], ["--amend", "-a"]], ids=["all", "only", "amend"])
 def test_however_it_is_staged(project: Project, words: list[str]) -> None:
-    """`-a` and `-- path` commit from an index of their own, which the hook is told about."""
+    """`-a` and `-- path` commit from an index of their own, which git names to the hook."""
     project.write({"shared/a": "new\n"})
     assert refused(project.try_git("commit", "-q", "-m", "x", *words, agent="alice"), "unclaimed", "shared/a")
     project.claim("shared/a", agent="alice")

@@ -1,4 +1,4 @@
-"""From the moment a handoff is accepted the gates refuse the one who handed over, and let the new owner through."""
+"""From the moment a handoff is accepted, the gates refuse the giver and let the new owner through."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Team:
         take(self.ctx, Take(actor=Actor(agent), items=tuple(Item("path", path) for path in paths)))
 
     def land(self, branch: str) -> None:
-        """On a copy of main, in one of the everyday ways; work that conflicts is abandoned."""
+        """Land on a copy of main, in one of the everyday ways; work that conflicts is abandoned."""
         way = self.random.choice(("merge", "squash", "rebase", "cherry-pick"))
         self.git("checkout", "-q", "-B", "landing", "origin/main")
         done = {

@@ -45,7 +45,7 @@ def set_up(place: Place, *gates: str) -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_not_set_up_lets_everything_pass(place: Place, event: str) -> None:
-    """Also without git-claim, and whatever else the settings hold."""
+    """This holds without git-claim too, and with any other settings."""
     place.git("config", "remote.root.url", "x")
     place.git("config", "gitcoord.sub.root", "x")
     place.git("config", "gitcoord.agent", "alice")

@@ -459,7 +459,7 @@ def _theirs(place: Place) -> dict[str, tuple[str, int, bytes]]:
 
 @only_chained
 def test_settings_of_the_whole_machine_are_not_used(place: Place, tmp_path: Path) -> None:
-    """Even where they lead into this repository: another repository's hooks would change too."""
+    """They are not used even where they lead into this repository: another repository's hooks would change too."""
     config = tmp_path / "gitconfig"
     config.write_text(f"[core]\n\thooksPath = {place.hooks}\n")
     done = place.coordinate("install-hooks", "--json", env={"GIT_CONFIG_GLOBAL": str(config)})
@@ -601,7 +601,7 @@ def configured(place: Place, event: str) -> str:
 
 
 def test_newer_git_takes_them_from_its_settings(newer: Place) -> None:
-    """The hooks directory is left alone, whoever looks after it."""
+    """The hooks directory is left alone, with any hook manager."""
     with_old_hooks(newer, "pre-commit")
     newer.git("config", "core.hooksPath", ".husky/_")
     before, settings = picture(newer.hooks), (newer.top / ".git/config").read_text()

@@ -136,7 +136,7 @@ def test_a_rule_counts_as_the_policy_says(past: Past, ledger: Ledger) -> None:
 def test_who_holds_it(
     past: Past, ledger: Ledger, holder: str, at: str, mode: str, silent: bool, expected: list[str], paths: int
 ) -> None:
-    """For a few paths the claims are looked up, for many they are read at once: the answer is the same."""
+    """The claims on a few paths are looked up, those on many are read at once: the answer is the same."""
     if holder:
         ledger.claim(at, holder, mode, silent=silent)
     step = past.commit("m1", {f"d/f{number:02}": "x" for number in range(paths)}, "m0", agent="bob")

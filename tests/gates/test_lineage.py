@@ -176,7 +176,7 @@ def test_missing_commits_cannot_be_judged(project: Project) -> None:
 
 
 def released_from_a_lost_base(project: Project) -> str:
-    """A release that was judged from a commit which nobody has, as an older client records it after a rewrite."""
+    """A release that was judged from a lost commit, as an older client records it after a rewrite."""
     project.branch("bobs")
     project.claim("shared/a", agent="bob")
     token = project.world.claim("list", "--json", agent="bob").json["claims"][0]["token"]
@@ -220,7 +220,7 @@ def test_without_its_base_released_work_is_what_the_trunk_lacks(project: Project
 
 @pytest.mark.parametrize("way", ["go on", "go on released", "on main", "land", "deletion"])
 def test_released_work_may_be_given_another_message(project: Project, way: str) -> None:
-    """Amended without a change it is the released work still, whoever pushes it and whatever is built on it."""
+    """Amended without a change, it is still the released work, for any pusher and with any work on top."""
     changed: dict[str, str | None] = {"shared/a": None if way == "deletion" else LONG.replace("line 3\n", "bob's\n")}
     if way == "on main":
         project.claim("shared/a", agent="bob")

@@ -1,6 +1,6 @@
 """Lineage, clause by clause, on histories written by hand. `tests/gates/test_lineage.py` has the same from real git.
 
-In each, m... is the sync branch, b... and c... what bob and cyd released there; `a` is the file.
+In each, m... is trunk, b... and c... what bob and cyd released there; `a` is the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def rules(ledger: Ledger, *steps: CommitChange, many: bool = False) -> list[tupl
 
 
 def held(ledger: Ledger, *steps: CommitChange, many: bool = False) -> list[tuple[str, str]]:
-    """The same, where whoever pushes holds it."""
+    """The same verdicts, with a claim of the pusher."""
     ledger.claim("a", "ann")
     return rules(ledger, *steps, many=many)
 
@@ -57,7 +57,7 @@ def test_released_commits_land_themselves(past: Past, ledger: Ledger, many: bool
 
 
 def test_a_released_commit_may_hide_nothing(past: Past, ledger: Ledger) -> None:
-    """It is below what was released, and was made before the claim: what it leaves was nobody's work."""
+    """It is an ancestor of the released commit, from before the claim: its own content was not released."""
     early = past.commit("b1", {"a": "xxxx"}, "m0")
     late = past.commit("b2", {"a": "aaab"}, "b1")
     ledger.release("a", "b2", "b1", 5)
@@ -66,7 +66,7 @@ def test_a_released_commit_may_hide_nothing(past: Past, ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("parent", ["m0", "m1"])
 def test_a_copy_of_released_content_lands_it(past: Past, ledger: Ledger, parent: str, many: bool) -> None:
-    """Also where nothing can be merged: its content shows it."""
+    """It lands even where nothing can be merged: its content shows it."""
     past.commit("m1", {"a": "mmmm"}, "m0")
     past.commit("b1", {"a": "bbbb"}, "m0")
     ledger.release("a", "b1", "m0", 5)
@@ -94,7 +94,7 @@ def test_so_does_what_a_merge_with_it_leaves(past: Past, ledger: Ledger) -> None
 
 
 def test_so_does_what_a_pick_of_it_leaves(past: Past, ledger: Ledger) -> None:
-    """Its base has what the sync branch does not, so that a merge would bring more, or conflict."""
+    """Its base has work that trunk does not have, so that a merge would bring more, or conflict."""
     past.commit("x1", {"a": "xaaa"}, "m0")
     past.commit("b1", {"a": "xaab"}, "x1")
     past.commit("m1", {"a": "maaa"}, "m0")
@@ -130,7 +130,7 @@ def test_going_back_to_what_landed_needs_a_claim(past: Past, ledger: Ledger, lan
 
 
 def test_a_merge_may_take_the_side_that_has_it(past: Past, ledger: Ledger) -> None:
-    """It conflicts, and is resolved to what the side has where the work landed; or to something else."""
+    """It conflicts, and is resolved to the content of the side on which the work landed; or to something else."""
     past.commit("b1", {"a": "bbbb"}, "m0")
     ledger.release("a", "b1", "m0", 5)
     past.commit("s1", {"a": "bbbc"}, "b1")
@@ -194,7 +194,7 @@ def test_paths_are_folded_where_the_ledger_says_so(past: Past, many: bool) -> No
 
 
 def test_an_ancestor_is_contained(past: Past, ledger: Ledger, many: bool) -> None:
-    """Whatever was done to it since."""
+    """The release is contained even where later commits changed the file."""
     past.commit("b1", {"a": "bbbb"}, "m0")
     ledger.release("a", "b1", "m0", 5)
     past.commit("m1", {"a": "mmmm"}, "b1")
@@ -329,7 +329,7 @@ def test_each_start_is_asked(past: Past, ledger: Ledger) -> None:
 
 
 def test_a_step_that_does_not_touch_it_is_no_start(past: Past, ledger: Ledger) -> None:
-    """And so nobody's: what comes after it is asked."""
+    """A change after it is judged as a start."""
     past.commit("b1", {"a": "bbbb"}, "m0")
     ledger.release("a", "b1", "m0", 5)
     aside = past.commit("x1", {"z": "zx"}, "m0")
@@ -343,7 +343,7 @@ def test_a_step_that_does_not_touch_it_is_no_start(past: Past, ledger: Ledger) -
 
 @pytest.fixture
 def stale(past: Past, ledger: Ledger) -> CommitChange:
-    """A change that lacks bob's work; whoever made it holds the path."""
+    """A change that lacks bob's work, by the holder of the path."""
     past.commit("b1", {"a": "baaa"}, "m0")
     ledger.release("a", "b1", "m0", 5)
     ledger.claim("a", "ann")
@@ -382,7 +382,7 @@ def test_one_that_resolves_a_conflict_to_work_of_its_own(past: Past, ledger: Led
 
 
 def test_not_one_that_drops_it(past: Past, ledger: Ledger) -> None:
-    """It leaves what cyd released, and so nothing of bob's."""
+    """It leaves cyd's released content, and so none of bob's."""
     past.commit("b1", {"a": "bbbb"}, "m0")
     ledger.release("a", "b1", "m0", 5)
     past.commit("c1", {"a": "cccc"}, "m0")

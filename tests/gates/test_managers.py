@@ -28,7 +28,7 @@ def place(git_repo: GitRepo, tmp_path: Path) -> Place:
 
 
 def install_husky(place: Place) -> None:
-    """As `npx husky` does: wrappers that run the scripts of .husky with sh."""
+    """Install husky as `npx husky` does: wrappers that run the scripts of .husky with sh."""
     for event in KNOWN_TO_HUSKY:
         wrapper = '#!/bin/sh\ns=$(dirname "$(dirname "$0")")/%s\n[ ! -f "$s" ] || sh -e "$s" "$@"\n'
         place.script(place.top / ".husky/_" / event, wrapper % event)

@@ -107,7 +107,7 @@ def test_unrelated_histories_are_judged_by_what_they_change(project: Project) ->
 
 
 def test_what_a_clean_merge_makes_of_both_sides_is_a_change(project: Project) -> None:
-    """It differs from every parent, though git alone made it: alice's work is not released, so only she may land it so."""
+    """It differs from every parent, though git alone made it: alice's work is not released, so only she may land it."""
     project.unhooked("checkout", "-q", "-B", "beside", "main~1")
     project.commit({"shared/a": LONG.replace("line 28\n", "main's\n")})
     project.unhooked("push", "-q", "-f", "origin", "beside:main")

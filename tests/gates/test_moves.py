@@ -1,4 +1,4 @@
-"""The gates of a clone, clause by clause: which moves are judged, against what was accepted before, by whose policy.
+"""The gates of a clone, clause by clause: the judged moves, the commits accepted before, and the policy that applies.
 
 Real git, but no hooks and no other processes of gitcoord: `test_commit_gate.py` and `test_push_gate.py` have those.
 """
@@ -41,7 +41,7 @@ UNCLAIMED = [("unclaimed", "shared/a")]
 
 
 class Clone(Repository):
-    """A clone whose sync branch and its remote-tracking one stand at m1; its remote `origin` is an empty repository."""
+    """A clone whose trunk, here and remote-tracking, is at m1; its remote `origin` is an empty repository."""
 
     def __init__(self, place: Path, settings: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(place / "clone", settings)
@@ -59,7 +59,7 @@ class Clone(Repository):
         self.ctx.store.refresh()
 
     def config(self, text: str, base: str = "m1") -> None:
-        """The sync branch, here and as it was fetched, goes on with these settings: m2."""
+        """Commit these settings as m2 on trunk, here and remote-tracking."""
         self.commit("m2", {".gitcoord/config": text}, base)
         self.set("refs/heads/main", "m2")
         self.set("refs/remotes/origin/main", "m2")
@@ -143,7 +143,7 @@ def test_what_landed_at_the_usual_remote_is_accepted_by_others(clone: Clone) -> 
     clone.set("refs/remotes/origin/main", "x1")
     assert rules(clone.push("x1", "m0", remote="backup")) == []
     assert rules(clone.push("x1", "", remote="backup")) == []
-    assert rules(clone.push("x1", "", remote="origin")) == [], "its sync branch was deleted, and is made again"
+    assert rules(clone.push("x1", "", remote="origin")) == [], "its trunk was deleted, and is made again"
     clone.commit("x2", {"x": "x\n"}, "x1")
     clone.set("refs/remotes/origin/main", "x2")
     assert rules(clone.push("x2", "m1")) == UNCLAIMED, "git names the true tip, which is not what was fetched"
@@ -162,7 +162,7 @@ def test_the_sync_branch_here_counts_where_no_other_does(clone: Clone) -> None:
 
 
 def test_what_a_branch_held_is_not_judged_again(clone: Clone) -> None:
-    """Also what has not left this clone yet."""
+    """This includes commits that have not left this clone yet."""
     clone.commit("x1", {"shared/a": "x\n"}, "m1")
     clone.commit("x2", {"x": "x\n"}, "x1")
     clone.set("refs/heads/main", "x1")
@@ -188,7 +188,7 @@ def test_a_way_back_is_a_change_of_the_sync_branch(clone: Clone) -> None:
 
 
 def test_also_where_a_new_commit_changes_the_same(clone: Clone) -> None:
-    """bob may change it, but what the old tip had is undone by whoever pushes."""
+    """bob may change it, but the push also undoes the content of the old tip."""
     take(clone.ctx, Take(actor=Actor("bob"), items=(Item("path", "shared/a"),)))
     clone.commit("y1", {"shared/a": "y\n", "shared/b": "1\n"}, "m0", agent="bob")
     found = clone.push("y1").verdicts
@@ -198,7 +198,7 @@ def test_also_where_a_new_commit_changes_the_same(clone: Clone) -> None:
 
 
 def test_what_landed_at_the_remote_is_no_change(clone: Clone) -> None:
-    """As `git pull` leaves it, with a commit of one's own on top."""
+    """The state that `git pull` leaves, with a commit of one's own on top."""
     clone.set("refs/heads/main", "m0")
     clone.commit("x1", {"x": "x\n"}, "m1")
     assert rules(clone.moves("m1", "m0")) == rules(clone.moves("x1", "m0")) == []
@@ -342,7 +342,7 @@ def test_a_push_to_the_sync_branch_is_judged_by_its_old_tip(clone: Clone) -> Non
     clone.set("refs/heads/main", "w1")
     assert UNCLAIMED[0] in rules(clone.push("x1")) and UNCLAIMED[0] in rules(clone.moves("x1"))
     assert UNCLAIMED[0] not in rules(clone.push("x1", "w1"))
-    assert rules(clone.push("x1", "", MINE)) == [], "other branches by the sync branch here"
+    assert rules(clone.push("x1", "", MINE)) == [], "other branches by trunk here"
 
 
 def test_where_else_the_policy_may_come_from(clone: Clone) -> None:
@@ -531,12 +531,12 @@ def test_which_branches_are_gated(tmp_path: Path, ref: str, gated: bool) -> None
     clone.ctx.store.close()
 
 
-# --- a fetch into the sync branch ----------------------------------------------------------------------------------
+# --- a fetch into trunk --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def fetched(clone: Clone) -> Clone:
-    """origin's sync branch is at x1, and nothing here knows yet; another branch is checked out. It notes when it is asked."""
+    """origin's trunk is at x1, which is not fetched here; another branch is checked out. It records each request."""
     clone.commit("x1", {"shared/a": "x\n"}, "m1")
     clone.commit("x2", {"shared/a": "y\n"}, "x1")
     git(clone.top, "push", "-q", str(clone.origin), "x1:refs/heads/main", "x1:refs/heads/prod")
@@ -598,7 +598,7 @@ def test_nobody_is_asked_for_a_password_in_between(fetched: Clone) -> None:
 
 @pytest.fixture
 def deploying(clone: Clone) -> Clone:
-    """A push of prod to origin deploys; what would be deployed is stale, since origin's sync branch went on."""
+    """A push of prod to origin deploys; the commit is stale, since origin's trunk has moved."""
     clone.config(
         '[deploy "prod"]\n\tremote = origin\n\tref = refs/heads/prod\n[deploy "any"]\n\tref = refs/heads/any\n'
     )
@@ -672,7 +672,7 @@ def test_validators_speak_beside_the_judge(clone: Clone) -> None:
     clone.commit("x2", {"NEWS": "x\n"}, "x1")
     assert names(clone.push("x2", "m2")) == ["unclaimed"]
     clone.commit("x3", {"z": "x\n"}, "x1")
-    assert names(clone.push("x3", "x1")) == [], "the sync branch from where it is"
+    assert names(clone.push("x3", "x1")) == [], "trunk from where it is"
     clone.commit("y1", {"z": "y\n"}, "m2")
     assert "changelog" in names(clone.push("y1", "x1")), "also what a way back would undo"
     clone.config("")

@@ -142,7 +142,7 @@ def test_a_person_commits_merges_and_pulls_in_an_editor(known: Project) -> None:
 
 
 def test_the_setting_is_a_name_like_any_other(known: Project) -> None:
-    """It gives no right to what others hold, and no claim."""
+    """It gives no right to paths that others hold, and no claim."""
     known.claim("shared/a", agent="bob")
     assert refused(commit(known, {"shared/a": "new\n"}), "held", "shared/a")
     assert refused(commit(known, {"shared/b": "new\n"}), "unclaimed", "shared/b")

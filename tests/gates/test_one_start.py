@@ -162,7 +162,7 @@ def test_in_a_linked_work_tree_and_in_a_submodule(place: Place, tmp_path: Path) 
 
 
 def test_hooks_that_run_through_a_shell(tmp_path: Path) -> None:
-    """As git runs hooks that its settings name."""
+    """git runs hooks that its settings name like this."""
     place = Place(tmp_path)
     hooks = place.top / ".git/hooks"
     for event in ("pre-commit", "prepare-commit-msg", "reference-transaction", "post-commit"):
@@ -186,7 +186,7 @@ MESSAGES = (
 
 
 def test_the_message_is_the_same_as_git_claim_would_make_it(place: Place) -> None:
-    """With and without an end of its last line. A directory in the note's place keeps it from being written."""
+    """The last line may end with or without a line break. A directory in the note's place prevents the note."""
     place.git("checkout", "-q", "-b", "work")
     found: dict[bool, list[str]] = {True: [], False: []}
     for noted, starts in ((True, ONCE), (False, [*ONCE, "prepare-commit-msg", "post-commit"])):

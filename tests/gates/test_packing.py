@@ -1,4 +1,4 @@
-"""Packing refs changes no value: never refused, whatever writers do meanwhile. What looks like it is refused all the same."""
+"""Packing refs changes no value: it is never refused, whatever writers do meanwhile; similar changes are."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_another_git_holds_packed_refs_while_loose_refs_are_dropped(project: Pro
 
 
 def test_another_git_is_writing_packed_refs_while_loose_refs_are_dropped(project: Project) -> None:
-    """It has not come to this ref yet: a deletion would look the same, but for that it stays so."""
+    """It has not reached this ref yet: a deletion would look the same, except that it would stay so."""
     oid = project.git("rev-parse", LEDGER)
     # A pipe, since whoever writes into it knows when it is read.
     script = (

@@ -73,7 +73,7 @@ def test_a_new_remote_gets_what_is_there(project: Project, tmp_path: Path) -> No
     assert done.code == 0, done
 
 
-# --- the ledger and the sync branch --------------------------------------------------------------------------------
+# --- the ledger and trunk ------------------------------------------------------------------------------------------
 
 
 def test_the_ledger_may_be_copied_and_not_rewritten(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""A refused fast-forward leaves index and work tree as they were, where nobody's work can be touched; else its content is refused."""
+"""A refused fast-forward is put back where that touches no work of anybody; elsewhere its content is refused."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_the_end_of_a_rebase(project: Project) -> None:
 
 
 def test_a_reset(project: Project) -> None:
-    """It has destroyed what was uncommitted before any hook is asked; nothing is made up for it."""
+    """It has destroyed uncommitted work before any hook is asked; nothing can restore it."""
     done = project.try_git("reset", "-q", "--hard", "side", agent="alice")
     assert refused(done, "unclaimed") and PUT_BACK not in done.err and LEFT not in done.err, done
     assert (project.top / "shared/a").read_text() == NEW["shared/a"]
@@ -204,7 +204,7 @@ def test_a_reset(project: Project) -> None:
 
 @pytest.fixture
 def left(project: Project) -> Project:
-    """The merge was refused and something of alice's was in the way of putting it back."""
+    """A refused merge that was not put back, because of a file of alice's."""
     refuse_after(project, "echo mine >>shared/a")
     assert LEFT in project.try_git("merge", "-q", "side", agent="alice").err
     return project

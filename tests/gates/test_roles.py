@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def refused(done: Done) -> bool:
-    """By its role, as data and in words."""
+    """Return whether the role refused it, as data and in words."""
     row = done.json
     return (done.code, row["error"]) == (1, "role") and "git coord role" in " ".join(row["hints"])
 

@@ -156,7 +156,7 @@ def test_before_it_landed_an_approved_content_needs_no_second_approval(project: 
 
 
 def test_a_merge_takes_the_approved_side(project: Project) -> None:
-    """It is there on that side, and was not left again."""
+    """The approved content is on that side, and was not replaced."""
     commit = approved(project, {"money/x": "10\n"})
     project.branch("other", f"{commit}^")
     project.commit({"money/x": "20\n"})
@@ -183,7 +183,7 @@ def test_denied_is_denied_and_says_why(project: Project) -> None:
 
 
 def test_nobody_answers_what_they_asked_themselves(project: Project) -> None:
-    """A person who acts under a name that an agent has used is still whoever asked."""
+    """A person who acts under a name that an agent has used counts as the one that asked."""
     person = "ada_at_example.com"
     project.try_commit({"money/x": "10\n"}, person)
     (request,) = project.coord("approvals", "--json").json["approvals"]

@@ -47,7 +47,7 @@ def test_new_rules_need_it_again_also_where_they_were_only_fetched(project: Proj
     done = project.push("work:main", agent="alice")
     new = version(project, "origin/main")
     assert refused(done, "rules") and f"git coord rules ack {new[:12]}" in done.err, done
-    assert new != version(project), "the sync branch here is behind"
+    assert new != version(project), "trunk here is behind"
     shown = project.coord("rules", "show", new[:12], agent="alice")
     assert "1. second" in shown.out and "1. first" in project.coord("rules", agent="alice").out
     assert project.coord("rules", "ack", new[:12], agent="alice").code == 0

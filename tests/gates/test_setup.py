@@ -289,7 +289,7 @@ def test_an_earlier_lost_ledger_is_kept_too(place: Place) -> None:
 
 
 def test_a_claim_made_meanwhile_wins(place: Place) -> None:
-    """The ledger moved between looking and swapping: whoever was granted something keeps it."""
+    """The ledger moved between the look and the swap: granted claims stay."""
     place.ok("setup")
     with place.terminal("teardown", argv=COORD, env=place.path) as shown:
         shown.until(lambda text: b"[Y/n] " in text)

@@ -170,7 +170,7 @@ def test_a_deploy_by_another_spelling(tmp_path: Path, address: str) -> None:
 
 @pytest.mark.parametrize("name", ["refs/heads/alias", "refs/heads/second", "refs/tags/alias"])
 def test_an_alias_of_a_guarded_branch(project: Project, name: str) -> None:
-    """git names the target too, whatever the ref is called by which it is moved."""
+    """git names the target too, for any name by which the ref is moved."""
     _unclaimed(project)
     project.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     if name != "refs/heads/alias":

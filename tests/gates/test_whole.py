@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_gits
 
 
 class Place(World):
-    """A repository that was set up in one step, with the commands on the path of whoever works in it."""
+    """A repository that was set up in one step, with the commands on PATH."""
 
     def __init__(self, place: Path, way: str = CHAIN) -> None:
         top = place / "project"

@@ -170,7 +170,7 @@ def test_only_what_its_name_says_is_put_back(tmp_path: Path, flushed: list[str])
 
 @pytest.mark.parametrize("kind", ["pipe", "directory", "unreadable"])
 def test_what_is_no_log_of_ours_stays(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe of that name would keep its reader waiting; what cannot be read is left for whoever can."""
+    """A pipe of that name would block its reader; an unreadable file is left for its owner."""
     place = tmp_path / "redo"
     place.mkdir()
     if kind == "pipe":

@@ -1,4 +1,4 @@
-"""Running a shell command that is told something: whether or not it listens."""
+"""Shell commands with input, whether or not they read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENV = dict(os.environb)
 
 
 def test_a_command_that_does_not_listen(capfd: pytest.CaptureFixture[str]) -> None:
-    """It ends before it was told everything, or closes its input: nothing is written to a descriptor that is closed."""
+    """It ends before it has read everything, or closes its input: nothing is written to a closed descriptor."""
     for _ in range(5):
         assert run_shell("exit 3", "/", ENV, b"x" * 10, 10) == (3, b"")
     assert run_shell("exec 0<&-; echo deaf", "/", ENV, b"x" * 1_000_000, 10) == (0, b"deaf\n")

@@ -1,4 +1,4 @@
-"""The writers' queue and a deadline of whoever waits in it: both use the one timer of the process."""
+"""The writers' queue and the waiter's deadline: both use the one timer of the process."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def age(path: Path) -> None:
-    """As if the file had been written long ago."""
+    """Set the file's times as if it had been written long ago."""
     os.utime(path, ns=(_OLD, _OLD))
 
 

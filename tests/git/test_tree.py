@@ -95,7 +95,7 @@ def clashes(path: str, model: Files) -> bool:
 def test_any_order_of_edits_gives_the_tree_of_its_content(
     begin: set[str], edits: list[tuple[str, str | None]], batch: int
 ) -> None:
-    """From a directory about as wide as is split, so that it is split and merged on the way."""
+    """It begins with a directory about as wide as the limit, so that it is split and merged on the way."""
     forest = Forest()
     model = {f"wide/{name}": "x" for name in sorted(begin)}
     root = forest.edit(None, dict(model))
@@ -232,7 +232,7 @@ def test_a_wide_parent_forgets_a_directory() -> None:
 
 
 def test_an_old_directory_goes_and_a_new_file_comes_in_one_edit() -> None:
-    """As when an old date's nonces are dropped by the event that adds the next one."""
+    """This happens when an event drops an old date's nonces and adds the next one."""
     forest = Forest()
     root = forest.edit(None, {"nonces/2030-01-01/alice/n1": "1"})
     after = forest.edit(root, {"nonces/2030-01-01/": None, "nonces/2030-01-09/alice/n2": "2"})

@@ -73,7 +73,7 @@ class Speaker(NamedTuple):
     # --- what only Cursor says
 
     def task(self, id: str, *, after: bool = False) -> Event:
-        """It hands a task on to a subagent, which then acts in a conversation of its own."""
+        """The event that hands a task to a subagent, which then acts in a conversation of its own."""
         base = self._base("postToolUse" if after else "preToolUse")
         return {**base, "tool_name": "Task", "tool_input": {"prompt": "FileSystem."}, "tool_use_id": id}
 
@@ -84,7 +84,7 @@ class Speaker(NamedTuple):
     # --- what only Gemini CLI says
 
     def calls(self, agent: str = "generalist", *, after: bool = False) -> Event:
-        """It calls a subagent, which then acts in this same conversation; `after`: that one is over."""
+        """The event that calls a subagent, which then acts in this same conversation; `after`: the call has ended."""
         base = self._base("AfterTool" if after else "BeforeTool")
         done = {"tool_response": {"llmContent": [{"text": "Done."}]}} if after else {}
         return {

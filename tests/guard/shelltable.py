@@ -72,7 +72,7 @@ class Place:
 
 
 class Score(NamedTuple):
-    """Of effects of one kind: rightly found, found but not there, there but not found."""
+    """Counts of effects of one kind: rightly found, wrongly found, missed."""
 
     right: int
     wrong: int
@@ -86,7 +86,7 @@ class Score(NamedTuple):
 
 
 def scores(place: Place, table: list[Row]) -> dict[str, Score]:
-    """By kind, and 'all'; 'rows' counts whole rows that are right."""
+    """Scores by kind, and 'all'; 'rows' counts whole rows that are right."""
     right: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     missed: Counter[str] = Counter()

@@ -102,7 +102,7 @@ def parallel(project: Project, tool: str = "cursor", *, task: bool) -> tuple[Spe
 @pytest.mark.parametrize("begins", [False, True])
 @pytest.mark.parametrize("task", [False, True])
 def test_two_parallel_conversations_of_cursor_are_never_one(project: Project, task: bool, begins: bool) -> None:
-    """Not even where one has just handed something on, and nobody told that the other begins."""
+    """They stay two even when one has just handed a task on, and the start of the other was not reported."""
     parent, other = parallel(project, task=task)
     if begins:
         project.send(other.start())
@@ -127,7 +127,7 @@ def test_nor_are_those_of_any_other_tool(project: Project, tool: str) -> None:
 
 
 def test_a_conversation_of_cursor_that_names_its_parent_is_below_it(project: Project) -> None:
-    """In no version that was seen; where one does, this is what it says."""
+    """No known version does so; this is the answer to one that does."""
     _, other = parallel(project, task=True)
     named = {"parent_conversation_id": "p"}
     for path in ("shared/a", "shared/b"):

@@ -1,4 +1,4 @@
-"""Whatever comes as an event: it is answered, and what another holds is not allowed by accident. In process, by hypothesis."""
+"""Any event is answered, and a write to a held path is never allowed by accident. In process, by hypothesis."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_whatever_comes_is_answered(held: Path, data: bytes) -> None:
 
 @given(data=_EVENTS)
 def test_an_event_that_names_what_is_held(held: Path, data: Event) -> None:
-    """If it can be read as a write of a held file, it is not allowed; if it cannot be read at all, neither."""
+    """An event that can be read as a write of a held file is denied; one that cannot be read is denied too."""
     reply = answer(held, json.dumps(data).encode())
     tool = detect(data)
     try:
@@ -110,7 +110,7 @@ _CWDS = st.sampled_from(("top", "below", "none", "number", "missing"))
 def test_a_held_file_by_any_name(
     held: Path, tool: str, path: str, absolute: bool, cwd: str, subagent: str, conversation: str, more: Event
 ) -> None:
-    """Every tool's own form, with whatever else it may carry, and wherever it says that it is."""
+    """Every tool's own form of the event, with any further fields and any directory."""
     place = f"{held}/{path}" if absolute or cwd in ("below", "number") else path
     event = Speaker(tool, conversation, str(held), subagent).write(place)
     event = {**more, **event}

@@ -69,7 +69,7 @@ def test_where_gitcoord_is_not_set_up(tmp_path: Path) -> None:
 
 
 def test_a_file_is_judged_where_it_lies(project: Project, tmp_path: Path) -> None:
-    """Whatever directory the tool works in, by whatever name it calls the file."""
+    """This holds for any directory of the tool, and any name of the file."""
     project.claim("shared/a", agent="bob")
     (project.top / "link").symlink_to("shared/a")
     (project.top / "dir").symlink_to(project.top / "shared")
@@ -325,7 +325,7 @@ def test_no_read_is_judged_where_no_attribute_says_so(tmp_path: Path) -> None:
 def test_devins_own_agent_in_claude_codes_hooks(
     project: Project, action: str, arguments: dict[str, Any], code: int
 ) -> None:
-    """It has other words for its actions, tells no directory, and takes the exit code for a denial."""
+    """It names its actions differently, gives no directory, and takes the exit code for a denial."""
     project.claim("shared/a", agent="bob")
     (project.top / "secret").mkdir()
     event = {"hook_event_name": "PreToolUse", "session_id": "bramble-scorpion", "prompt_id": "p1", "tool_name": action}

@@ -31,7 +31,7 @@ def shell(project: Project, who: Speaker, command: str) -> tuple[str, str]:
 
 @pytest.fixture
 def held(project: Project) -> Project:
-    """claude-cone wrote free/x and made free/new; nobody claimed either."""
+    """claude-cone wrote free/x and made free/new; neither is claimed."""
     act(project, project.speaker("c-one"), "free/x", "one's\n")
     act(project, project.speaker("c-one"), "free/new", "one's\n")
     return project

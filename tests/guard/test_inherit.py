@@ -1,4 +1,4 @@
-"""What an ended conversation or subagent left uncommitted goes to the next one in the same work tree, and to nobody else."""
+"""Uncommitted work of an ended conversation or subagent goes to the next one in the same work tree, and to no other."""
 
 from __future__ import annotations
 

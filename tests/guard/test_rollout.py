@@ -162,7 +162,7 @@ def test_a_long_record_is_read_from_its_end(talk: Talk) -> None:
 
 @pytest.mark.parametrize("kind", ["fifo", "directory", "missing", "none", "nul", "locked"])
 def test_a_record_that_is_none(talk: Talk, tmp_path: Path, kind: str) -> None:
-    """It costs the count, and holds up nothing."""
+    """The count is lost, and the command runs."""
     place = tmp_path / "odd"
     if kind == "fifo":
         os.mkfifo(place)

@@ -25,7 +25,7 @@ NOW = 1_900_000_000
 
 
 class World:
-    """One file as a list of edits, and agents that read it, write it back with one more, and are told no."""
+    """One file as a list of edits, and agents that read it, write it back with one more, and are refused."""
 
     def __init__(self, tells: tuple[bool, bool]) -> None:
         self.record = empty()

@@ -1,4 +1,4 @@
-"""Agent tools into a project and out again: every byte that is not ours stays, whatever the settings look like."""
+"""Agent tools set up in a project and removed again: every byte that is not ours stays, in any form of settings."""
 
 from __future__ import annotations
 

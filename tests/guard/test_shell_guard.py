@@ -40,7 +40,7 @@ def test_what_would_take_another_s_work(held: Project, command: str) -> None:
 
 
 def test_git_may_rewrite_what_nobody_has_in_hand(held: Project) -> None:
-    """bob's claim alone keeps nobody from a pull: he may be at work in another work tree."""
+    """bob's claim alone does not forbid a pull: he may work in another work tree."""
     held.world.git("checkout", "-q", "--", "shared/a")
     assert answer(held, "git stash")[0] == "allow"
 

@@ -151,7 +151,7 @@ def _changed(top: Path, command: str) -> list[str]:
 
 
 def test_what_the_shell_changes_was_foretold(tmp_path: Path) -> None:
-    """Every change is among the effects, or something not known was told there; most are among the effects by name."""
+    """Every change is among the effects, or an unknown effect is reported; most are among the effects by name."""
     changes = by_name = 0
     for number, command in enumerate(shellgen.commands(9, 3000 if SOAK else 250, depth=3)):
         top = tmp_path / str(number)

@@ -1,4 +1,4 @@
-"""The agent tools' own words: recorded events and the exact bytes they are answered with; and whatever else may come.
+"""Events of the agent tools: recorded ones, the exact bytes of each answer, and arbitrary ones.
 
 A sample has the event as the tool sends it, what is read out of it, and the replies to five answers. Its `version` is the tool's.
 """
@@ -69,7 +69,7 @@ def test_each_tool_is_sampled(name: str) -> None:
 
 
 def test_each_word_that_tells_a_tool_is_enough() -> None:
-    """Whatever else an event lacks, it comes out as the same tool's."""
+    """The tool is recognised, whatever else an event lacks."""
     words_of = {
         "cursor": ({"cursor_version": "2"}, {"conversation_id": "c", "workspace_roots": []}),
         "windsurf": ({"agent_action_name": "pre_read_code"},),
@@ -102,7 +102,7 @@ def test_all_events_of_a_conversation_come_out_as_one_tool(name: str) -> None:
 
 @pytest.mark.parametrize("path", [p for p in SAMPLES if _sample(p)["event"]["phase"] == BEFORE], ids=lambda p: p.stem)
 def test_a_denial_is_never_taken_for_anything_else(path: Path) -> None:
-    """Whatever is in the reason, and without one."""
+    """This holds for any reason, and for none."""
     tool = tools.load(path.parent.name)
     event = tool.read(_sample(path)["input"])
     for reason in ("", " \n", "half \udce9 pair", '"}', "\x1b[2J"):
@@ -273,7 +273,7 @@ def test_a_write_without_a_path_is_not_let_through(wrong: object) -> None:
 
 
 def test_two_patches_of_one_file_are_two_edits() -> None:
-    """Also where the arguments are the patch itself: else the third one would be called the same again."""
+    """This holds where the arguments are the patch itself: else the third one would count as a repetition."""
     head = "*** Begin Patch\n*** Update File: a\n"
     one, two = (copilot.read({"sessionId": "s", "toolName": "apply_patch", "toolArgs": head + end}) for end in "xy")
     assert one.writes == two.writes == ("a",)

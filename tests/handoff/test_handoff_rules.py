@@ -202,7 +202,7 @@ def test_declining_and_taking_back(world: World) -> None:
 
 
 def test_a_session_that_ends_leaves_what_it_handed_over(world: World) -> None:
-    """It stays, dirty or not, and is the next session's if nobody accepted it."""
+    """It stays, dirty or not, and belongs to the next session if it was not accepted."""
     world.dirty = {"a"}
     id = offered(world, items=paths("a"))
     answer = world.must("stop", Stop(ALICE))

@@ -142,7 +142,7 @@ def test_a_task_does_not_go_without_what_it_needs(world: Queue) -> None:
 
 
 def test_what_is_offered_is_not_had_for_another_task(world: Queue) -> None:
-    """It may pass to somebody any moment, and the work on the other task would be fenced in the middle."""
+    """It may pass to another agent at any moment, and the work on the other task would be fenced."""
     id, task = offered(world), the_task(world)
     (other, line) = world.add(New("more", paths=paths("src/deep")), New("and more", line="api"))
     for each in (other, line):

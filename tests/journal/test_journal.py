@@ -90,7 +90,7 @@ def test_hostile_words_are_only_shown(world: World) -> None:
 
 
 def test_an_entry_that_somebody_changed_is_found(world: World, tmp_path: Path) -> None:
-    """No command does so; by hand it is no legal ledger any more."""
+    """No command does so; a ledger changed by hand is not legal any more."""
     row = holds(world.coord("journal", "add", "-m", "the truth", "--json"), "noted")
     place = tmp_path / "ledger"
     world.git("worktree", "add", "-q", str(place), "gitcoord")

@@ -125,7 +125,7 @@ def test_hostile_names_and_reasons_are_shown_harmlessly() -> None:
 def test_kinds_that_are_told_by_their_subject(
     body: dict[str, object], found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever later kinds call their paths."""
+    """This holds for any name of a path in later kinds."""
 
     class Later:
         @staticmethod

@@ -160,7 +160,7 @@ def test_a_broken_index_is_made_again(world: World, how: str) -> None:
 
 
 def test_the_index_follows_the_ledger(world: World) -> None:
-    """Also where that was rewritten: what is in it no more is not told, and what is in its place is."""
+    """This holds for a rewritten ledger too: removed events are not shown, new ones are."""
     world.take("src/a.py")
     before = world.head
     world.take("src/a.py/deep", agent="alice")

@@ -1,4 +1,4 @@
-"""Alerts: the command of the local settings is told of expiries and long waits; whatever it does changes nothing."""
+"""Alerts: the command of the local settings gets expiries and long waits; its result changes nothing."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_command_that_fails_changes_nothing(world: World, command: str) -> Non
 
 
 def test_the_projects_policy_sets_no_command(world: World) -> None:
-    """Others can write it: whoever pulls must not run what they say."""
+    """Others can write the policy: a pull must not run their commands."""
     world.git("config", "--unset", "gitcoord.alert")
     world.commit({".gitcoord/config": "[gitcoord]\n\talert = cat >>.git/alerts\n"})
     world.take("src/a.py")

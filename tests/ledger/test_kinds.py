@@ -17,7 +17,7 @@ def test_what_a_kind_names_is_among_its_fields(name: str) -> None:
 
 
 def test_commits_that_others_must_be_able_to_fetch() -> None:
-    """Of all kinds that speak of commits: an answer to a request, a handoff and a notice decide nothing by them."""
+    """All kinds that name commits: an answer to a request, a handoff and a notice decide nothing by them."""
     relying = {event.kind for event in history()[0].events() if kind_of(event.kind).commits(event)}
     assert relying == {"release", "deploy"}
 

@@ -1,4 +1,4 @@
-"""A state that reads when it is asked: what it asks its source for, and that nothing is taken for empty because nobody read it."""
+"""A state that reads on demand: its questions to the source, and that an unread file never counts as missing."""
 
 from __future__ import annotations
 

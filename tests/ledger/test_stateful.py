@@ -1,4 +1,4 @@
-"""Any history at all: agents on two machines ask, release, fall silent, kill and halt in every order hypothesis thinks of.
+"""Random histories: agents on two machines ask, release, expire, kill and halt in every order, by hypothesis.
 
 After each step the invariants of `World.check` hold, and in the end the replay of all messages gives the same state.
 """
@@ -123,7 +123,7 @@ class Ledger(RuleBasedStateMachine):
     @precondition(lambda self: self.kept)
     @rule(seed=seeds)
     def repeat(self, seed: int) -> None:
-        """The same command under the same nonce gives no second event, whatever has happened since."""
+        """The same command under the same nonce gives no second event, whatever happened in between."""
         before, log = dumps(self.world.state.files), len(self.world.log)
         answer = self.act("claim", Chance(seed).choice(self.kept))
         assert (dumps(self.world.state.files), len(self.world.log)) == (before, log), "a second event for one nonce"
@@ -310,7 +310,7 @@ def test_long_histories(seed: int) -> None:
 
 
 def test_histories_with_handoffs() -> None:
-    """And they are worth something: much is accepted in them."""
+    """The histories are useful: many handoffs are accepted in them."""
     kinds = [event.kind for seed in range(soak(3, 12)) for event in walk(seed, 400, HANDING).events()]
     assert kinds.count("accept") > 5 and kinds.count("journal") > 3
 

@@ -1,4 +1,4 @@
-"""`git coord watch`: every event once and in order, whatever stops it in between."""
+"""`git coord watch`: every event once and in order, also when it is stopped in between."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class World:
         return answer
 
     def commit(self, decision: Decision) -> None:
-        """As a transaction would: every event through its bytes, then the heartbeats that move with them."""
+        """Commit as a transaction would: every event through its bytes, then the heartbeats that move with them."""
         for part, event in enumerate(decision.events):
             assert event.part == part
             message = encode_event(event)
@@ -236,7 +236,7 @@ class World:
             self.over |= {(name, session) for session in range(1, record["session"])}
 
     def _tokens_grow(self) -> None:
-        """A grant that was not there at the last look has a token that nobody had then; Seq counts the messages."""
+        """Check that a new grant has a token above all earlier ones, and that Seq counts the messages."""
         grants = {(c.space, c.path, c.agent, c.token) for c in self.claims()}
         for *_, token in grants - self.grants:
             assert self.looked < token <= self.state.seq, f"token {token} was given before"
@@ -251,7 +251,7 @@ class World:
             assert kept or (record["state"] == "open" and record["session"] == claim.session), claim
 
     def check_replay(self) -> None:
-        """From the first message on, the same state comes out, in whole and event by event without a gap."""
+        """Check that replaying all messages gives the same state, in whole and event by event."""
         state = State()
         for number, message in enumerate(self.log, start=1):
             event = decode_event(message)

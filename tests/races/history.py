@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A grant, from the moment it was told to the moment at which giving it back began (and was told)."""
+    """A grant, from its answer to the request that releases it (and its answer)."""
 
     grant: Request
     ending: int
@@ -104,7 +104,7 @@ def _is_failed_release(row: Row) -> bool:
 
 
 def _tokens(asked: list[Request]) -> list[str]:
-    """Each grant's token is its own, and grows in real time: told before the other asked means smaller."""
+    """Check that each grant has its own token, and that tokens grow in real time."""
     grants = [r for r in asked if r.outcome == "granted"]
     seen: dict[int, Request] = {}
     problems = []
@@ -124,7 +124,7 @@ def _tokens(asked: list[Request]) -> list[str]:
 
 
 def _overlaps(held: list[Span], capacity: Mapping[str, int]) -> list[str]:
-    """No two grants that exclude each other were both held at one moment."""
+    """Check that no two conflicting grants were held at one moment."""
     problems = []
     active: list[Span] = []
     for span in sorted(held, key=lambda s: s.grant.end):
@@ -187,7 +187,7 @@ def _unfounded(asked: list[Request], held: list[Span]) -> list[str]:
 
 
 def check_round(answers: list[Row]) -> list[str]:
-    """One round in which all asked and nobody gave back: no loser without a winner in its way."""
+    """Check one round in which all asked and none released: each loser conflicts with a winner."""
     asked = requests(answers)
     winners = [r for r in asked if r.outcome == "granted"]
     problems = [] if winners else ["nobody won"]
@@ -211,7 +211,7 @@ def read_ledger(repo: Path, env: Mapping[str, str]) -> list[Row]:
 
 
 def check_ledger(events: list[Row], rows: list[Row], *, expiring: bool = False) -> list[str]:
-    """Seq has no gaps, and the ledger holds exactly the grants that were told."""
+    """Check that Seq has no gaps, and that the ledger has exactly the grants that were answered."""
     problems = []
     if [e["seq"] for e in events] != list(range(1, len(events) + 1)):
         problems.append(f"Seq has gaps: {[e['seq'] for e in events][:20]}...")

@@ -128,7 +128,7 @@ class Project:
     def start(
         self, *argv: str, agent: str = "", env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
     ) -> subprocess.Popen[str]:
-        """A command in a session of its own; whoever starts it also waits for it."""
+        """Start a command in a session of its own; the caller waits for it."""
         whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -165,7 +165,7 @@ class Project:
 
 
 class Quick(Project):
-    """One whose commands run in forks of a process that has gitcoord loaded. What is started and not awaited is a real process."""
+    """A project whose commands run in forks of a loaded process. One that is started and not awaited is a real process."""
 
     def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Done:
         whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
@@ -176,7 +176,7 @@ class Quick(Project):
 
 @contextlib.contextmanager
 def running(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """Whatever the test finds out, nothing of the process is left behind."""
+    """Wait for the process after the test's body, and kill what is left of it."""
     try:
         yield process
         process.communicate(timeout=DEADLINE)
@@ -365,7 +365,7 @@ def keep_figures(name: str, figures: Row) -> None:
 
 
 def git_version() -> str:
-    """Of the git that is on trial, such as 'git 2.39.5'."""
+    """The version of the tested git, such as 'git 2.39.5'."""
     words = subprocess.run(["git", "--version"], check=True, capture_output=True, text=True).stdout.split()
     return f"{words[0]} {words[2]}"
 

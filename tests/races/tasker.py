@@ -87,7 +87,7 @@ class Worker:
             )
 
     def attempt(self, deed: Any, what: str, id: str) -> None:
-        """Work goes on meanwhile; who was taken for silent is told that the task is another's."""
+        """Try this on a task; a worker that was taken for expired is refused, since another has the task."""
         try:
             deed()
         except Refused as refused:
@@ -96,7 +96,7 @@ class Worker:
         self.log.write(json.dumps({"name": self.name, "what": what, "id": id}) + "\n")
 
     def wait_to_be_lost(self, id: str) -> None:
-        """Not a word until somebody else has the task, or nobody else is left who could."""
+        """Send no heartbeat until another worker has the task, or no other worker is left."""
         while True:
             (task,) = tasks.several(self.ctx, [id])
             others: list[Any] = tasks.listing(self.ctx)["tasks"]  # type: ignore[assignment]

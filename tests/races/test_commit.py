@@ -28,7 +28,7 @@ done
 
 
 def race(project: Project, *others: str, count: int = COMMITS) -> None:
-    """All agents at once, and beside them whatever the `others` do until the agents are done."""
+    """Run all agents at once, and the `others` beside them until the agents are done."""
     over = threading.Event()
 
     def beside(script: str) -> None:

@@ -1,4 +1,4 @@
-"""The drill: real processes take, work, crash, fall silent, hand over and give back, until every task is done once."""
+"""The drill: real processes take, work, crash, expire, hand over and release, until every task is done once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CRASH = 9  # how tasker.py ends in the middle of a task
 
 
 class Drill:
-    """So many workers at once; one that crashed is replaced by another of a new name."""
+    """So many workers at once; one that crashed is replaced by another under a new name."""
 
     def __init__(self, project: Project, workers: int, ttl: int) -> None:
         self.project = project

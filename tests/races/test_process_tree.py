@@ -30,7 +30,7 @@ _TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0
 
 
 class Scene:
-    """A project in which scripts tell what they saw, and wait where they are told to."""
+    """A project in which scripts record what they saw, and wait at named points."""
 
     def __init__(self, project: Project) -> None:
         self.project = project

@@ -50,7 +50,7 @@ def play_rounds(place: Arena, rounds: int, *orders: Row) -> int:
 
 
 def play_freely(place: Arena, *choices: Row, count: int = 1 << 30, seconds: float = FREE_SECONDS) -> list[Row]:
-    """No rounds: everybody takes and releases as fast as it can."""
+    """Play without rounds: every contender takes and releases as fast as it can."""
     orders = [{"choices": choices, "count": count, "seconds": seconds, "seed": i} for i in range(len(place.contenders))]
     return place.all("loop", *orders)
 
@@ -183,7 +183,7 @@ def _is_silent(project: Project, path: str) -> bool:
 
 
 def test_a_silent_holder_is_expired_once(project: Project, loops: Housekeeping) -> None:
-    """Many ask at once for what a silent one holds: one of them gets it, by one event."""
+    """Many ask at once for an expired holder's path: one of them gets it, by one event."""
     holder = Contender(project, "sleeper", project.place / "sleeper")
     holder.receive()
     with arena(project, 8) as place:

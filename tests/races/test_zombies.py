@@ -234,7 +234,7 @@ def test_one_lock_removed_by_hand_while_another_waits_for_the_next(project: Proj
 
 
 def _assert_works_again(project: Project, told: dict[str, int]) -> None:
-    """There is a way back, and it takes nothing from anybody who was told "granted"."""
+    """Check that work goes on, and that every granted claim is still held."""
     project.coord("fsck", "--repair", agent="carol")
     assert told.items() <= tokens(project).items(), "a grant that was told is on record"
     project.assert_clean()

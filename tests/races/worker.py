@@ -109,7 +109,7 @@ class Worker:
         return {"alive": sessions.beat(self.ctx, Actor(self.agent))}
 
     def stop_before_swap(self, order: Row) -> Row:
-        """From now on: one SIGSTOP to this process when it has decided and is about to swap, the queue in its hands."""
+        """Send one SIGSTOP to this process when it has decided and is about to swap, with the queue's lock."""
         swap = self.ctx.store.swap
 
         def stopping(operations: Any) -> None:
@@ -122,7 +122,7 @@ class Worker:
         return {}
 
     def stop_after_prepare(self, order: Row) -> Row:
-        """From now on: one SIGSTOP to git when it has answered `prepare: ok` and before it reads `commit`."""
+        """Send one SIGSTOP to git when it has answered `prepare: ok` and before it reads `commit`."""
         send = Child.send
 
         def stopping(child: Child, data: bytes) -> None:

@@ -39,7 +39,7 @@ class Clock:
         self.pass_to(0)
 
     def pass_to(self, seconds: int) -> None:
-        """So much time has passed in the world since all began."""
+        """Let so much time have passed since the beginning."""
         new = self._file.with_suffix(".new")
         new.write_text(f"{self._ahead + self._rate * seconds:+d}\n")
         new.rename(self._file)

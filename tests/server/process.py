@@ -84,14 +84,14 @@ class Daemon:
             raise AssertionError(f"{error}\n{self.log.read_text(errors='replace')}") from None
 
     def stop(self) -> None:
-        """End it and everything below it, as a power cut would: nobody gets to tidy up. Harmless when repeated."""
+        """End it and everything below it without cleaning up, as a power cut would. Harmless to repeat."""
         if self.alive():
             end_family(self.pid)
         self._process.wait()
 
 
 def end_family(pid: int) -> None:
-    """Freeze a process and its descendants, children after their parents so that nobody escapes, then kill them all."""
+    """Freeze a process and its descendants, parents first so that none escapes, then kill them all."""
     frozen: set[int] = set()
     while new := ({pid} | _descendants(pid)) - frozen:
         for one in new:

@@ -78,7 +78,7 @@ class Clone(Quick):
         return super().start(*self.wrap, *argv, agent=agent, env=env, stdin=stdin)
 
     def join(self, *words: str) -> None:
-        """As `git coord init --remote origin`; that itself where there are more words."""
+        """Join as `git coord init --remote origin` does; with more words, by that command."""
         argv = (
             ["git-coord", "init", "--remote", "origin", *words] if words else ["gitcoord-quick", "join", self.account]
         )
@@ -92,7 +92,7 @@ class Clone(Quick):
         return self.note(self.claim("release", "--json", path, agent=agent), agent)
 
     def note(self, done: Done, agent: str) -> Done:
-        """Remember what was told, so that it can be held against the ledger."""
+        """Record the answer, to compare it with the ledger."""
         if done.code == 0:
             rows = done.json.get("claims") or done.json.get("released") or []
             kind = "released" if "released" in done.json else "granted"
@@ -113,7 +113,7 @@ class Clone(Quick):
 
 
 class Realm:
-    """The server's side: the repository, the gate, accounts; and all that was told to anybody."""
+    """The server's side: the repository, the gate, accounts; and all answers to clients."""
 
     def __init__(self, served: Served, place: Path, *, accounts: bool = True, claim: str = "") -> None:
         """`claim`: a text of the server's own `git-claim`, instead of the one that everybody has."""
@@ -140,7 +140,7 @@ class Realm:
             (self.bare / "gitcoord/accounts").write_text(ACCOUNTS)
 
     def install(self, claim: str = "") -> None:
-        """As `git coord server install`."""
+        """Install the gate as `git coord server install` does."""
         tools = self.place / ("server-bin" if claim else "bin")
         if claim:
             tools.mkdir()
@@ -229,7 +229,7 @@ class Step:
         assert self._here.exists(), process.communicate()
 
     def go(self) -> None:
-        """It goes on, and nobody else stops here."""
+        """Continue the push, and stop no later one here."""
         both = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)  # so that nobody waits for the other end
         os.write(both, b"go\n")
         wait_until("the push goes on", lambda: not _unread(both))

@@ -1,4 +1,4 @@
-"""OpenSSH, plain and under gitolite3: everyone logs in to the account that runs the tests, told apart by their keys."""
+"""OpenSSH, plain and under gitolite3: all users log in to the account that runs the tests, each with an own key."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Sshd(Server):
 
     @contextmanager
     def kept(self, client: Client) -> Iterator[Client]:
-        """The same through one connection that is kept meanwhile (ControlMaster), whatever the number of commands."""
+        """The same through one kept connection (ControlMaster), for any number of commands."""
         host, port = client.url.split("/")[2].split(":")
         ssh = f"{client.env['GIT_SSH_COMMAND']} -S {shlex.quote(str(self.place / f'kept{next(self._kept)}'))}"
         words = [*shlex.split(ssh), "-p", port, host]
@@ -182,7 +182,7 @@ def _quietly(words: list[str]) -> subprocess.CompletedProcess[bytes]:
 
 @cache
 def _locked() -> bool:
-    """Without PAM, sshd lets nobody in whose password is locked; only root can see that and only root may use PAM."""
+    """Return whether the password is locked. sshd without PAM then refuses the login; only root may use PAM."""
     if os.geteuid() != 0:
         return False
     lines = Path("/etc/shadow").read_text().splitlines() if Path("/etc/shadow").exists() else []

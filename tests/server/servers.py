@@ -56,7 +56,7 @@ class Served:
         self.bare = bare
 
     def by(self, account: str = ACCOUNTS[0], *, port: int = 0) -> Client:
-        """As that account; through another port of this machine where one is given (a `Link`'s)."""
+        """A client of that account; through another port of this machine, such as a `Link`'s, if one is given."""
         return self.server.client(self.name, account, port or self.server.port.number)
 
     @property
@@ -111,7 +111,7 @@ class Server(ABC):
         return {"HOME": str(self.home), "PATH": PATH, "GIT_CONFIG_NOSYSTEM": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
     def prepare(self) -> None:
-        """Once, before the first start."""
+        """Prepare the server, before its first start."""
         return
 
     @abstractmethod
@@ -173,7 +173,7 @@ class FileServer(Server):
 
 
 class GitDaemon(Server):
-    """git:// knows nobody; pushing is allowed to all."""
+    """git:// has no accounts; every client may push."""
 
     kind = "git"
 

@@ -27,7 +27,7 @@ def claim_program(place: Path) -> Path:
 
 
 def install(bare: Path, program: Path) -> None:
-    """As `git coord server install` does, without its start."""
+    """Install the gate as `git coord server install` does, without starting a process."""
     kit = Kit(hook_sources("server", EVENTS), str(program))
     for event in EVENTS:
         hook = bare / "hooks" / event
@@ -143,7 +143,7 @@ def unchanged(site: Site, done: Done, before: dict[str, str], *words: str) -> No
 
 
 class Place(Protocol):
-    """Whatever has a clone."""
+    """Something with a clone."""
 
     top: Path
 

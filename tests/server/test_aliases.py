@@ -147,7 +147,7 @@ def test_the_ledger_and_claims_through_an_alias(site: Site) -> None:
 
 
 def test_a_legal_push_of_the_ledger_through_an_alias(site: Site) -> None:
-    """It is judged as the ledger's, so it lands as such, and only whole."""
+    """It is judged as a push of the ledger, so it lands as one, and only whole."""
     alias(site, "refs/heads/book", LEDGER)
     site.claim("shared/b", agent="bob")
     specs = [spec.replace(f":{LEDGER}", ":refs/heads/book") for spec in site.refspecs()]

@@ -276,7 +276,7 @@ def test_an_agents_account_kills_and_halts_nobody(site: Site) -> None:
 
 
 def test_an_expiry_that_leaves_the_heartbeat(site: Site) -> None:
-    """Without it a beat that comes in between would not be seen."""
+    """Otherwise a heartbeat in between would not be noticed."""
     site.world.fall_silent("alice")
     assert site.sync("alice").code == 0
     before = site.refs()
@@ -389,7 +389,7 @@ def test_mirror_and_prune(site: Site, tmp_path: Path) -> None:
 
 
 def test_moving_refs_by_hand(site: Site) -> None:
-    """On the server itself: told apart from packing, which goes on."""
+    """On the server itself: a move by hand is distinguished from packing, which is allowed."""
     before = site.refs()
     for words in (("update-ref", "-d", A), ("update-ref", LEDGER, f"{LEDGER}~1"), ("update-ref", A, LEDGER)):
         git(site.bare, *words, ok=False)

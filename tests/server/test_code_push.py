@@ -93,7 +93,7 @@ def test_work_lands_on_a_server_that_has_a_remote_of_its_own(site: Site) -> None
 
 
 def test_a_release_that_names_a_base_which_was_never_pushed(site: Site) -> None:
-    """As an older client tells it. The server takes it, asks others for the work, and never for the base."""
+    """An older client sends this. The server accepts it, requires the work of others, and never the base."""
     site.world.git("checkout", "-q", "-b", "work")
     base = site.commit({"free/x": "local\n"}, "alice")
     token = site.claim("shared/a", "--json", agent="alice").json["claims"][0]["token"]
@@ -182,7 +182,7 @@ def test_a_stale_deploy(site: Site) -> None:
 
 @pytest.mark.parametrize("branch", ["main", "gitcoord-ui"])
 def test_nothing_is_written_beside_the_refs(site: Site, branch: str) -> None:
-    """Trial merges leave no object behind, also where the push is refused, and whatever the branch is called."""
+    """Trial merges leave no object behind, also where the push is refused, and for any name of the branch."""
     site.world.git("checkout", "-q", "-b", "side")
     site.commit({"free/x": "side\n"}, "alice")
     site.world.git("checkout", "-q", "main")

@@ -1,4 +1,4 @@
-"""Links cut, servers killed: whatever happens, the invariant holds afterwards and work goes on."""
+"""Links cut, servers killed: the invariants hold afterwards and work goes on."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def asks(clone: Clone, path: str = "shared/a", agent: str = "alice") -> subproce
 
 
 def goes_on(realm: Realm, one: Clone, *, granted: bool | None = None, claims: int = 0) -> None:
-    """Asked again, alice has it, by one event, and others are told so; her work lands, and she can give it back.
+    """Check that alice gets it by one event, that others see it, that her work lands, and that she can release it.
 
     `claims`: so many were granted and given back before.
     """
@@ -94,7 +94,7 @@ def test_cut_within_the_request(realm: Realm, one: Clone, link: Link, sent: int)
     ("server", "step"), [("git", "pre-receive"), ("http", "update"), ("git", "prepared")], indirect=["server"]
 )
 def test_cut_while_the_server_is_at_it(realm: Realm, one: Clone, link: Link, step: str) -> None:
-    """The server has all that it needs and goes on alone; whatever it does, nobody is told a lie."""
+    """The server has everything and goes on alone; no client gets a false answer."""
     with realm.held_at(step) as held, running(asks(one)) as asking:
         held.wait(asking)
         link.cut()
@@ -172,7 +172,7 @@ def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, l
 
 @pytest.mark.namespaces
 def test_a_pulled_cable(other_machine: Machine, tmp_path: Path) -> None:
-    """Another machine, whose bytes are neither refused nor reset: it gives up waiting, and does not say that it knows."""
+    """Packets of another machine are neither refused nor reset: it stops waiting, and reports an unknown outcome."""
     with serving("git", other_machine.host) as server:
         realm = Realm(server.create("cable"), tmp_path)
         one = realm.clone("one", "alice")
@@ -209,7 +209,7 @@ def pushes(realm: Realm) -> list[str]:
 @pytest.mark.parametrize("server", ["git"], indirect=True)
 @pytest.mark.parametrize("step", STEPS)
 def test_the_server_is_killed(realm: Realm, step: str) -> None:
-    """With everything that runs there, as when the power goes; then it is back."""
+    """The server dies with all its processes, as in a power cut; then it is back."""
     one = realm.clone("one", "alice")
     with realm.held_at(step) as held, running(asks(one)) as asking:
         held.wait(asking)

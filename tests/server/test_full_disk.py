@@ -48,7 +48,7 @@ def free(place: Path) -> int:
 
 
 def fill(place: Path, left: int) -> None:
-    """So many blocks are left."""
+    """Fill the disk until so many blocks are left."""
     with open(place / "ballast", "ab") as ballast:
         while (more := free(place) - left) > 0:
             ballast.write(bytes(4096 * more))
@@ -56,7 +56,7 @@ def fill(place: Path, left: int) -> None:
 
 
 def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
-    """From the last block on: each number of free blocks fails at another step, or no longer."""
+    """Each number of free blocks, from none on, fails at another step, or not at all."""
     realm = Realm(small, tmp_path)
     one, two = realm.clone("one", "alice"), realm.clone("two", "bob")
     answers = []
@@ -79,7 +79,7 @@ def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("server", ["git"], indirect=True)
 def test_the_disk_of_the_notes_is_full(served: Served, tmp_path: Path) -> None:
-    """There is room for what is pushed, but none to note that it is landing: nobody could wait for it, so it does not land."""
+    """There is room for the push, but none for its ticket: other pushes could not wait for it, so it does not land."""
     realm = Realm(served, tmp_path)
     one = realm.clone("one", "alice")
     assert one.take("shared/a", "alice").code == 0

@@ -54,7 +54,7 @@ def test_a_silent_holder_is_expired(site: Site) -> None:
 
 
 def test_an_expiry_against_the_servers_clock(site: Site) -> None:
-    """The client is sure that alice is silent; the server has heard of her just now."""
+    """The client is sure that alice has expired; the server has just received her heartbeat."""
     site.claim("--ttl", "60s", "shared/a", agent="alice")
     assert site.sync().code == 0
     before = site.refs()
@@ -180,13 +180,13 @@ def test_silence_is_counted_on_the_servers_own_clock(site: Site) -> None:
 
 
 def _watched_for(note: Path, seconds: int) -> None:
-    """As if this host had seen the heartbeat so much earlier."""
+    """Let this host have seen the heartbeat so much earlier."""
     oid, boot, mono = note.read_text().split("\n")
     note.write_text(f"{oid}\n{boot}\n{max(0, int(mono) - seconds * 1000)}")  # this one may have started just now
 
 
 def test_an_account_sets_up(tmp_path: Path) -> None:
-    """The first event is by 'init' where nobody is named; from the second on the account's agents act."""
+    """The first event is by 'init' if no agent is named; from the second on the account's agents act."""
     site = Site(tmp_path)
     site.accounts('[account "alice"]\nagent = alice\n')
     site.world.init()

@@ -62,7 +62,7 @@ def test_a_push_lands_while_git_packs(site: Site, words: list[str]) -> None:
 
 
 def test_another_git_holds_packed_refs_while_loose_refs_are_dropped(site: Site) -> None:
-    """It has not come to this ref yet: a deletion would look the same, but for that it stays so."""
+    """It has not reached this ref yet: a deletion would look the same, except that it would stay so."""
     before = site.refs()
     # A pipe, since whoever writes into it knows when it is read.
     writes = "timeout 60 sh -c 'echo >packed-refs.new'; rm packed-refs.new packed-refs.lock"

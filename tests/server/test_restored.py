@@ -21,7 +21,7 @@ WORDS = "the server is behind what this clone has seen"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Bob holds shared/b, and ada shared/a. The server was set back to when nobody had anything."""
+    """bob holds shared/b, and ada shared/a. The server was set back to before both claims."""
     site = Site(tmp_path).setup()
     shutil.copytree(site.bare, tmp_path / "backup.git")
     site.claim("shared/b", agent="bob")
@@ -73,7 +73,7 @@ def test_an_agent_may_not(site: Site) -> None:
 
 
 def test_an_agent_may_leap(site: Site) -> None:
-    """It grants nobody anything; a clone whose numbers are higher needs no person."""
+    """An epoch grants nothing; a clone whose numbers are higher needs no person."""
     site.world.git("update-ref", LEDGER, site.private()[LEDGER])
     site.world.git("update-ref", "refs/gitcoord/tip", site.private()[LEDGER])
     for ref, oid in site.local().items():
@@ -117,7 +117,7 @@ def test_claim_refs_come_along(site: Site) -> None:
 
 
 def test_what_was_written_since_is_never_replaced(site: Site) -> None:
-    """Only an epoch may be: it grants nobody anything. And numbers do not go back by that."""
+    """Only an epoch may be replaced, since it grants nothing; and numbers do not go back by that."""
     lost = site.world.git("rev-parse", LEDGER)
     head = leap(site, "ada")
     assert site.sync("ada").code == 0

@@ -134,7 +134,7 @@ def test_a_client_may_see_less_silence_than_the_server(world: World) -> None:
 
 
 def test_of_several_units_a_client_may_free_fewer(world: World) -> None:
-    """It saw one silent holder, which was enough; the server sees two."""
+    """The client saw one expired holder, which was enough; the server sees two."""
     world.must("claim", Take(Actor("alice"), paths("@gpu"), units=1))
     world.must("claim", Take(Actor("bob"), paths("@gpu"), units=2))
     late = FakeHost(world.host.boot, world.host.now + 99999, world.host.ticks + 99999_000)

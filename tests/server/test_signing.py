@@ -1,4 +1,4 @@
-"""Signed events: the key decides who acts, whatever account pushes."""
+"""Signed events: the key decides who acts, not the account that pushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every transport with the gate behind it: machines join, claim, are refused, and nobody acts as somebody else."""
+"""Every transport with the gate behind it: machines join, claim and are refused, and no account acts as another."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refused(answer: Done, error: str, *words: str) -> None:
 
 
 def test_two_machines(realm: Realm, machines: tuple[Clone, Clone]) -> None:
-    """One holder for all; and code lands only under a claim, whatever the client's own hooks say."""
+    """There is one holder for all machines; and code lands only under a claim, also without the client's hooks."""
     one, two = machines
     assert one.take("shared/a", "alice").code == 0
     found = two.take("shared/a", "bob")
@@ -80,7 +80,7 @@ def test_a_process_that_lives_long(realm: Realm, machines: tuple[Clone, Clone]) 
 
 @pytest.mark.parametrize("server", ["http"], indirect=True)
 def test_a_process_that_lives_long_without_the_password(realm: Realm) -> None:
-    """Only git knows where the password is: then git pushes."""
+    """Only git knows the password: then git pushes."""
     one = realm.clone("one", "alice")
     one.git("remote", "set-url", "origin", one.client.url.replace("alice:secret-of-alice@", ""))
     one.git("config", "credential.helper", "!f() { echo username=alice; echo password=secret-of-alice; }; f")
@@ -170,7 +170,7 @@ def signs(clone: Clone, key: Path | None) -> None:
 
 @pytest.mark.parametrize("server", ["git"], indirect=True)
 def test_signed_events(realm: Realm, machines: tuple[Clone, Clone], keys: Path) -> None:
-    """Whatever account pushes: an event counts with its agent's key, as long as the server knows that."""
+    """An event counts if its agent's key signed it and the server lists the key, for any account that pushes."""
     one, two = machines
     realm.git("config", "gitcoord.server.signing", "ssh")
 

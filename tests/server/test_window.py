@@ -1,4 +1,4 @@
-"""No window: a push of code does not land after the claim that it relied on went to somebody else.
+"""No window: a push of code does not land after the claim that it relied on went to another agent.
 
 receive-pack is stopped between its check (pre-receive) and its ref lock by an `update` hook, which git runs just there.
 """
@@ -86,7 +86,7 @@ def stopped(site: Site) -> Iterator[Stopped]:
 
 
 def take_away(site: Site) -> None:
-    """alice falls silent, and bob asks for the path."""
+    """alice's claim expires, and bob asks for the path."""
     site.world.fall_silent("alice")
     assert site.push("--atomic", "origin", "+refs/gitcoord/sessions/alice:refs/gitcoord/sessions/alice").code == 0
     site.claim("shared/a", agent="bob")
@@ -151,7 +151,7 @@ def test_a_dead_push_is_not_waited_for(site: Site, stopped: Stopped) -> None:
 
 
 def test_a_push_that_died_with_its_ref_locked(site: Site) -> None:
-    """Its lock stays, as with git alone: nobody can tell whose it is. Nothing but pushes to that branch waits for it."""
+    """Its lock stays, as with git alone, since its owner is unknown. Only pushes to that branch wait for it."""
     (site.bare / "hooks/update").unlink()
     hook = site.bare / "hooks/reference-transaction.before-gitcoord"
     hook.write_text(_STOP_LOCKED.format(place=site.place))

@@ -1,4 +1,4 @@
-"""Sessions, one rule at a time: silence and its clocks, instances, ends, kills, children, and what an end leaves."""
+"""Sessions, one rule at a time: expiry and its clocks, instances, ends, kills, children, and what an end leaves."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def beat(world: World, **more: Any) -> None:
 
 @pytest.mark.parametrize(("milliseconds", "silent"), [(0, False), (60_000, False), (90_000, False), (90_001, True)])
 def test_on_one_machine_the_clock_decides(world: World, milliseconds: int, silent: bool) -> None:
-    """From the end of the slot: the agent may have been alive until then."""
+    """The ttl counts from the end of the slot: the agent may have been alive until then."""
     beat(world)
     world.host.ticks += milliseconds
     assert verdict(world) == (silent, "same clock")
@@ -76,7 +76,7 @@ def test_on_one_machine_the_clock_decides(world: World, milliseconds: int, silen
 @pytest.mark.parametrize("ttl", [1, 60, 1800])
 @pytest.mark.parametrize("boot", [BOOT, "another boot"])
 def test_it_is_told_when_a_claim_may_be_expired(world: World, ttl: int, boot: str) -> None:
-    """Not before, and right after: a slot may be longer than the ttl."""
+    """The time is exact: not before it, and right after. A slot may be longer than the ttl."""
     world.host.ticks += 17_000
     beat(world, mono=world.host.ticks - world.host.ticks % SLOT_MS)
     looks = FakeHost(boot, mono=world.host.ticks)

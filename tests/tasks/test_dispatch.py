@@ -79,7 +79,7 @@ def is_gone(pid: int) -> bool:
 
 
 def test_a_worker_whose_launcher_was_killed_ends_and_is_replaced(world: World, tmp_path: Path) -> None:
-    """SIGKILL to the launcher: nobody beats for the worker any more, so it ends too, and another one does the task."""
+    """SIGKILL to the launcher: the worker gets no heartbeats any more, so it ends too, and another does the task."""
     world.commit({".gitcoord/config": "[workers]\n\tcap = 1\n\theartbeat = 1s\n"})
     add(world, "a")
     out = tmp_path / "out"
@@ -97,7 +97,7 @@ def test_a_worker_whose_launcher_was_killed_ends_and_is_replaced(world: World, t
 
 
 def test_a_worker_that_does_not_want_to_end_is_ended(world: World) -> None:
-    """With its launcher still there to give back what it had. The grace is shortened: nobody waits ten seconds for it."""
+    """Its launcher is still there to release its claims. The grace period is shortened, to save ten seconds."""
     add(world, "a", "--path", "src/a.py")
     stubborn = f"trap '' TERM; {shlex.join(COORD)} task next -q; while :; do sleep 60; done"
     program = (
@@ -138,7 +138,7 @@ def test_the_next_dispatcher_goes_on_after_one_that_was_killed(world: World, tmp
 
 
 def test_who_lost_the_place_dispatches_no_longer(world: World, tmp_path: Path) -> None:
-    """As one does that was stopped for a while, and wakes up."""
+    """This happens to a dispatcher that was stopped for a while, and continues."""
     add(world, "a")
     first = dispatch(world, "--max", "1", out=tmp_path / "out", ok="stuck")
     wait_until("a worker is at work", (tmp_path / "out").exists)

@@ -1,4 +1,4 @@
-"""Tasks by their rules alone: what becomes of those whose owners are lost, and which state leads to which."""
+"""Tasks by their rules alone: tasks of lost owners, and the transitions between states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.tasks.test_task_rules import ADA, DONE, Queue, worker
 
 
 def test_what_a_lost_one_had_claimed_is_free_with_its_task() -> None:
-    """Also where the asker takes another task: else whoever wakes up would keep the paths of what is no longer its own."""
+    """This holds where the asker takes another task: else a returning owner would keep the paths of a lost task."""
     world = Queue()
     id, urgent = world.add(New("a", paths=paths("src"), line="api"), New("b", priority="critical"))
     world.must("assign", Assign(worker("w1"), id))
@@ -173,7 +173,7 @@ def in_state(world: Queue, state: str) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_is_reached_and_left_as_it_may_be(state: str) -> None:
-    """By the one who has it, by who asked for it, by another and by a person."""
+    """Moves by the owner, by the agent that added it, by another agent and by a person."""
     reached = set()
     deeds: list[tuple[str, Any]] = [("assign", Assign), *(("finish", outcome) for outcome in ("done", "failed"))]
     for actor in (worker("w1"), Actor("boss"), worker("w2"), ADA):

@@ -1,4 +1,4 @@
-"""Long random histories of tasks: workers that take, finish, fail, block, fall silent, stop and are killed, under caps."""
+"""Long random histories of tasks: workers that take, finish, fail, block, expire, stop and are killed, under caps."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def walk_tasks(seed: int, steps: int) -> Walk:
 
 
 def test_no_task_is_lost_or_has_two_owners_and_caps_hold() -> None:
-    """And the histories are worth something: tasks are handed over in them, and reach every state."""
+    """The histories are useful: tasks are handed over in them, and reach every state."""
     walks = [walk_tasks(seed, 250) for seed in range(soak(6, 60))]
     assert sum(walk.handed for walk in walks) > 2
     seen = {task.state for walk in walks for task in all_tasks(walk.world.state)}

@@ -1,4 +1,4 @@
-"""`git coord task`, `dispatch` and waiting in line, by real processes."""
+"""`git coord task`, `dispatch` and waiting for tasks, by real processes."""
 
 from __future__ import annotations
 

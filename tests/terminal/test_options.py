@@ -133,7 +133,7 @@ def test_help_is_left_to_the_full_command_line(words: list[str]) -> None:
 
 
 def test_what_only_the_quick_parser_does() -> None:
-    """Without a verb and without a path it lists."""
+    """It lists, without a verb and without a path."""
     assert parse([]) == ("list", {}, [])
     assert parse(["--json"]) == ("list", {"json": True}, [])
     assert parse(["--mine"]) == ("list", {"mine": True}, [])

@@ -67,7 +67,7 @@ def test_many_paths_cost_as_they_are_many(tmp_path: Path) -> None:
 
 
 def crowd(place: Path, size: int) -> dict[str, Cost]:
-    """As many agents as claims."""
+    """A ledger with as many agents as claims."""
     here = Counted(place, size)
     for number, path in enumerate(here.paths):
         here.world.take(path, agent=f"agent{number}")

@@ -1,4 +1,4 @@
-"""`git coord start` and `stop` with real processes: what is told, in which order, and what is taken again."""
+"""`git coord start` and `stop` with real processes: their answers, in order, and the claims that are taken again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git coord commit`: exactly the named files, from a private index, with hooks; nobody's staging is touched."""
+"""`git coord commit`: exactly the named files, from a private index, with hooks; the user's index stays as it is."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_file_only_intended_to_be_added(world: World) -> None:
 
 
 def test_a_locked_index_does_not_stop_a_commit(world: World) -> None:
-    """The lock is another's. The commit is made, and what could not be done is told."""
+    """Another process has the lock. The commit is made, and the missing step is reported."""
     lock = world.top / ".git/index.lock"
     lock.touch()
     index = (world.top / ".git/index").read_bytes()
@@ -380,7 +380,7 @@ def test_a_branch_that_is_switched_meanwhile(world: World) -> None:
 
 
 def test_the_same_file_committed_by_another_meanwhile(world: World) -> None:
-    """Then everything is looked at again, hooks included."""
+    """All files are compared again, and hooks run again."""
     hook(
         world, "pre-commit",
         "echo x >>.git/runs; test -e .git/once && exit 0\ntouch .git/once\nunset GIT_INDEX_FILE\n"

@@ -1,4 +1,4 @@
-"""`git coord worktree`: add is all or nothing, list tells whose and how far, done deletes nothing that is nowhere else."""
+"""`git coord worktree`: add is all or nothing, list shows owner and state, done deletes no work that is only here."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_branch_start_and_place(world: World, tmp_path: Path) -> None:
     world.git("checkout", "-q", "-b", "elsewhere")
     world.commit({"unlanded": "x\n"})
     made(world, "fix", "--branch", "topic/fix")
-    assert world.git("rev-parse", "topic/fix") == world.git("rev-parse", "main"), "from the sync branch"
+    assert world.git("rev-parse", "topic/fix") == world.git("rev-parse", "main"), "from trunk"
     world.git("config", "gitcoord.worktrees", "../trees")
     assert made(world, "old", "--from", first[:10]) == tmp_path / "trees/old"
     assert world.git("rev-parse", "old") == first

@@ -38,7 +38,7 @@ class Machine(Quick):
             self.git("config", f"remote.origin.{pack.replace('-', '')}", str(fleet.place / f"count-{pack}"))
 
     def join(self, *words: str) -> Done:
-        """As `git coord init --remote origin`; that itself where there are more words."""
+        """Join as `git coord init --remote origin` does; with more words, by that command."""
         argv = ["git-coord", "init", "--remote", "origin", *words] if words else ["gitcoord-quick", "join", "setup"]
         done = self.run(*argv)
         assert done.code == 0, done

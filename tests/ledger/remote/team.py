@@ -33,7 +33,7 @@ class Team(Fleet):
             self.install()
 
     def install(self) -> None:
-        """As `git coord server install`."""
+        """Install the gate as `git coord server install` does."""
         argv = ["gitcoord-quick", "install", str(self.place / "bin/git-claim"), ""]
         subprocess.run(argv, cwd=self.bare, env=self.env, check=True)
 

@@ -57,7 +57,7 @@ def test_nobody_is_refused_for_what_was(fleet: Fleet, machines: list[Machine]) -
 
 @pytest.mark.parametrize("words", [("b",), ("check", "a"), ("release", "a")])
 def test_a_copy_that_is_behind_what_was_seen(fleet: Fleet, machines: list[Machine], words: tuple[str, ...]) -> None:
-    """As where a `git fetch` ends that had asked before somebody here wrote. The server still has it all."""
+    """A `git fetch` that asked before a local write leaves this state. The server still has it all."""
     one, _ = machines
     assert one.claim("a", agent="alice").code == 0
     for state in (f"{LEDGER}~1", ""):
@@ -74,7 +74,7 @@ def test_a_copy_that_is_behind_what_was_seen(fleet: Fleet, machines: list[Machin
 
 @pytest.mark.parametrize("before", [True, False], ids=["another look was first", "another look comes in between"])
 def test_a_fetch_that_is_overtaken_sets_nothing_back(fleet: Fleet, machines: list[Machine], before: bool) -> None:
-    """It asks the server, and is slow; what others see there meanwhile is newer."""
+    """The fetch is slow; other processes fetch a newer state meanwhile."""
     one, two = machines
     shutil.copytree(fleet.bare, fleet.place / "as-it-was.git")
     assert two.claim("a", agent="bob").code == 0
@@ -170,7 +170,7 @@ def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
 
 
 def age_contact(machine: Machine, seconds: int) -> None:
-    """As if the last contact with the remote were so much longer ago."""
+    """Set the last contact with the remote back by so much."""
     note = machine.git_dir / "gitcoord/looked"
     boot, mono, wall = note.read_text().split("\n")
     note.write_text(f"{boot}\n{int(mono) - seconds * 1000}\n{int(wall) - seconds}")
@@ -211,7 +211,7 @@ def test_the_host_says_no(fleet: Fleet, machines: list[Machine]) -> None:
 
 
 def test_a_full_disk_over_there(fleet: Fleet, machines: list[Machine]) -> None:
-    """Whatever keeps the server from storing the objects is its failure, not a rule."""
+    """A server that cannot store the objects has failed; it is not a rule's refusal."""
     one, _ = machines
     (fleet.bare / "objects").rename(fleet.bare / "aside")
     (fleet.bare / "objects").mkdir()
@@ -301,7 +301,7 @@ def test_it_is_told_when_a_short_claim_may_be_expired(fleet: Fleet, machines: li
 
 @pytest.mark.parametrize("lasts", [False, True], ids=["for a moment", "for good"])
 def test_trouble_of_this_clone_is_not_the_remotes(fleet: Fleet, machines: list[Machine], lasts: bool) -> None:
-    """As where a prune removes empty directories of objects while a fetch writes there."""
+    """A prune that removes empty object directories while a fetch writes there causes this."""
     one, two = machines
     assert two.claim("a", agent="alice").code == 0
     there = one.git_dir / "objects"

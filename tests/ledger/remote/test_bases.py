@@ -1,4 +1,4 @@
-"""A claim is made on a commit that others never see: it was rewritten, lost or cut off. Nobody is measured by that one.
+"""Claims on a base that others never see: rewritten, lost or cut off. No change is judged by such a base.
 
 But the work that was released from there, and shared, is still asked of everybody.
 """
@@ -54,7 +54,7 @@ def released_after(team: Team, way: str, branch: str = "main") -> str:
 
 
 def refused(done: Done, rule: str) -> bool:
-    """By this rule, not for want of a judgement."""
+    """Return whether this rule refused it: "could not judge" does not count."""
     return done.code != 0 and f"[{rule}]" in done.err and "could not be judged" not in done.err
 
 
@@ -79,7 +79,7 @@ def test_others_go_on_with_a_path_whose_base_was_rewritten(tmp_path: Path, gate:
 
 @pytest.mark.parametrize("way", ["squash", "rebase"])
 def test_work_whose_base_was_rewritten_is_landed_by_another(tmp_path: Path, way: str) -> None:
-    """Without a claim: it is released. What was not released is refused, as ever."""
+    """Landing needs no claim, since the work is released. Other content is refused, as ever."""
     team = Team(tmp_path, gate=True)
     work = released_after(team, "amend", "alices")
     two = team.two

@@ -1,4 +1,4 @@
-"""Requests of one machine ride in one push, each with its own event and answer; whoever carries them may die."""
+"""Requests of one machine in one push, each with its own event and answer; the process that pushes may die."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.race, long_timeout]
 
 @contextlib.contextmanager
 def waiting(machine: Machine) -> Iterator[None]:
-    """As if somebody were pushing: all others decide, and wait."""
+    """Hold the lock of the pushing process: all others decide, and wait."""
     scratch = machine.git_dir / "gitcoord"
     scratch.mkdir(exist_ok=True)
     with open(scratch / "carry.lock", "w") as lock:
@@ -139,7 +139,7 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
 
 
 def test_those_who_want_the_same(fleet: Fleet) -> None:
-    """Of two who wait, the first has it; the second is told so only once that has landed."""
+    """Of two waiters, the first is granted; the second is refused only once that has landed."""
     one, _ = fleet.joined()
     with contextlib.ExitStack() as stack:
         with waiting(one):
@@ -191,7 +191,7 @@ def _children(pid: int) -> str:
 
 
 def test_the_queue_is_held_by_a_stopped_process(fleet: Fleet) -> None:
-    """Then everybody goes alone; slower, and just as right."""
+    """Every process then pushes alone: slower, and correct."""
     one, _ = fleet.joined()
     with open(one.git_dir / "gitcoord/queue.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -213,7 +213,7 @@ assert beat(open_repository(environ(), writing=True), Actor(sys.argv[1]), patien
 
 
 def test_heartbeats_ride_together(fleet: Fleet) -> None:
-    """Beats of several agents wait for whatever goes there next."""
+    """Heartbeats of several agents wait for the next push."""
     one, _ = fleet.joined()
     beat = _BEAT.format(root=str(Path(__file__).parents[3]))
     for agent in ("alice", "bob"):
@@ -230,7 +230,7 @@ def test_heartbeats_ride_together(fleet: Fleet) -> None:
 
 
 def age_beats(machine: Machine, fleet: Fleet, seconds: int = 30) -> None:
-    """Put back the clock in all beats, by a slot unless told otherwise, so that the next ones are due."""
+    """Set the clock in all heartbeats back, by default by a slot, so that the next ones are due."""
     for ref, oid in machine.refs("refs/gitcoord/sessions").items():
         beat = json.loads(machine.git("cat-file", "blob", oid))
         beat["mono"] -= seconds * 1000
@@ -269,7 +269,7 @@ def test_many_machines_on_one_path(fleet: Fleet) -> None:
 
 
 def test_a_heartbeat_that_waits_is_in_nobodys_way(fleet: Fleet) -> None:
-    """It was made on a ledger that has moved on since: it is lost, and what comes after it is decided on what is there."""
+    """It was made on an older ledger: it is lost, and later requests are decided on the present one."""
     one, two = fleet.joined()
     assert one.claim("a", agent="alice").code == 0
     held = {ref: one.git("rev-parse", ref) for ref in (LEDGER, "refs/gitcoord/sessions/alice")}
@@ -323,7 +323,7 @@ def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may be too slow to land anything, and nobody would ever hear of them."""
+    """Slow machines might otherwise never land anything."""
     host = FakeHost()
     ctx = memory_ledger(tmp_path, host)
     monkeypatch.setattr(backoff, "fetch_once", lambda *_: None)

@@ -1,4 +1,4 @@
-"""Whatever was claimed can be given back, and a release records one's own work: clients and the server's gate agree."""
+"""Every claim can be released, and a release records one's own work: clients and the server's gate agree."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_others_landed_is_no_change(tmp_path: Path) -> None:
 
 
 def test_what_others_released_is_no_change(tmp_path: Path) -> None:
-    """It was claimed on an old copy and pulled afterwards; and what is made on top of it is one's own."""
+    """It was claimed on an old copy and pulled afterwards; changes on top of it are one's own."""
     team = Team(tmp_path, gate=True)
     landed(team.two, "shared/a", released=True)
     one = team.one
@@ -91,7 +91,7 @@ def test_of_a_directory_only_ones_own_files(tmp_path: Path) -> None:
 
 
 def test_work_of_others_that_nobody_released_is_said_to_be_theirs(tmp_path: Path) -> None:
-    """It stays on record, so that nobody undoes it, with the name of its maker."""
+    """It stays on record under its author's name, so that it is not undone."""
     team = Team(tmp_path, gate=True)
     one = team.one
     landed(team.two, "free/x", released=False)

@@ -1,4 +1,4 @@
-"""A server restored from a backup: nobody who knows more writes, one command brings history back, no token comes twice.
+"""A server restored from a backup: no clone that has seen more writes; one command restores; no token is given twice.
 
 The server is a directory that is copied away and back, with and without the gate, as an administrator would do it.
 """
@@ -85,7 +85,7 @@ def take(machine: Machine, path: str, agent: str) -> int:
 
 
 def refuses(site: Site, machine: Machine) -> None:
-    """It writes nothing, in words that name the command."""
+    """Assert that it writes nothing, and that the error names the command."""
     before = site.refs()
     for words, agent in ((["fresh"], "carol"), (["check", "src/app.py"], "alice")):
         found = machine.claim(*words, "--json", agent=agent)
@@ -95,7 +95,7 @@ def refuses(site: Site, machine: Machine) -> None:
 
 
 def repaired(machine: Machine, agent: str) -> list[str]:
-    """As `git coord fsck --repair`, without its start."""
+    """Repair as `git coord fsck --repair` does, without its start."""
     done = machine.run("gitcoord-quick", "repair", agent)
     assert done.code == 0, done
     return done.out.splitlines()
@@ -337,7 +337,7 @@ def test_another_ledger_in_its_place(plain: Site) -> None:
 
 
 def test_what_the_server_took_by_force_is_never_taken_by_force_again(plain: Site) -> None:
-    """A host that takes no forced push: what a later clone knows more is told, not lost silently."""
+    """The host takes no forced push: events that a later clone has in addition are reported, not lost silently."""
     one, two = plain.one, plain.two
     plain.back_up()
     take(one, "a", "alice")
@@ -379,7 +379,7 @@ def test_claims_on_top_of_a_forged_event(plain: Site) -> None:
 
 
 def rewrite(machine: Machine) -> None:
-    """As a person does to change an address: every ref that git knows, the copies of the server's too."""
+    """Rewrite every ref, the copies of the server's too, as a person does to change an address."""
     words = [
         "--env-filter",
         "export GIT_AUTHOR_EMAIL=new@example.com GIT_COMMITTER_EMAIL=new@example.com",

@@ -63,7 +63,7 @@ def silent() -> Iterator[Silent]:
 
 @pytest.fixture
 def one(fleet: Fleet, silent: Silent) -> Machine:
-    """A clone that has seen alice's claim, and whose remote is silent from now on."""
+    """A clone that has seen alice's claim, and whose remote does not answer from now on."""
     machine = fleet.joined()[0]
     assert machine.claim("a", agent="alice").code == 0
     age_beats(machine, fleet)  # so that each command of alice would send one
@@ -79,7 +79,7 @@ def back(machine: Machine, fleet: Fleet) -> None:
 
 
 def test_looking(fleet: Fleet, silent: Silent, one: Machine) -> None:
-    """It goes on with what was last seen, and says so. The next look does not ask again; a change does."""
+    """It shows the last known state, and says so. The next look does not ask again; a change does."""
     found = one.claim("list")
     assert found.code == 0 and "alice" in found.out, found
     assert NO_ANSWER in found.err and "what follows is as it was" in found.err, found
@@ -110,7 +110,7 @@ def _setting(key: str, value: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("words", ["git-claim src/db.py", "git-claim release a", "git-coord start", "git-coord stop"])
 def test_changing(fleet: Fleet, silent: Silent, one: Machine, words: str) -> None:
-    """One bound for all tries together; what is not known is not told."""
+    """One deadline holds for all tries together; an unknown outcome is reported as unknown."""
     agent = "alice" if words in ("git-claim release a", "git-coord stop") else "carol"
     done = one.run(*words.split(), "--json", agent=agent)
     assert done.json["error"] in ("unreachable", "unknown-outcome"), done
@@ -156,7 +156,7 @@ def test_a_push_past_the_gate(fleet: Fleet, silent: Silent, one: Machine) -> Non
 
 
 def test_the_guard_of_an_agents_tool(silent: Silent, one: Machine) -> None:
-    """It has less time than the bound; a heartbeat that cannot be sent is no reason to deny."""
+    """It has less time than the deadline; a heartbeat that cannot be sent is no reason to deny."""
     one.git("config", "--unset", "gitcoord.remoteTimeout")
     one.git("config", "gitcoord.guardSeconds", "4")
     who = Speaker("claude", "c1", str(one.repo))
@@ -219,7 +219,7 @@ def test_whatever_git_has_started_ends_too(fleet: Fleet, words: tuple[str, ...])
 
 
 def test_an_answer_that_comes_late(fleet: Fleet) -> None:
-    """It is told what is waited for; then the answer counts."""
+    """The command prints what it waits for; then the answer counts."""
     one, two = fleet.joined()
     assert two.claim("a", agent="alice").code == 0
     there, gate = fleet.place / "there", fleet.place / "go"

@@ -1,4 +1,4 @@
-"""A stopped command (SIGSTOP, Ctrl-Z) in a clone whose authority is a remote: the others say behind whom they are, and go on."""
+"""A stopped command (SIGSTOP, Ctrl-Z) in a clone with a remote authority: others name its process, and go on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = str(Path(__file__).parents[3])
 
 
 class Stopped:
-    """A command that is stopped, with or without its children, until it is told to go on."""
+    """A command that is stopped, with or without its children, until it is continued."""
 
     def __init__(self, process: subprocess.Popen[str], *, group: bool) -> None:
         self._process = process
@@ -72,7 +72,7 @@ def says_behind_whom(answer: Done, pid: int) -> None:
 
 
 def test_a_push_whose_command_is_stopped(fleet: Fleet) -> None:
-    """Its git goes on and lands. Everybody sees that, and gets theirs; nobody waits for half a minute."""
+    """Its git goes on and lands. Other commands see that, and succeed without waiting for half a minute."""
     one, two = fleet.joined()
     with in_its_push(fleet, one, group=False) as (alice, let_go):
         let_go()
@@ -125,7 +125,7 @@ def test_in_json_nobody_is_told_in_between(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("landed", [True, False], ids=["its git goes on", "all of it is stopped"])
 def test_the_carrier_of_others_is_stopped(fleet: Fleet, landed: bool) -> None:
-    """Those whose requests ride in its push get their answer, and no event twice."""
+    """Processes whose requests are in its push get their answer, and no event twice."""
     one, _ = fleet.joined()
     there, gate = fleet.place / "there", fleet.place / "go"
     os.mkfifo(gate)
@@ -169,7 +169,7 @@ def _below(pid: int) -> str:
 
 
 def test_one_that_waits_is_stopped(fleet: Fleet) -> None:
-    """Others carry its request; it is told when it goes on."""
+    """Another process pushes its request; it gets the answer when it continues."""
     one, _ = fleet.joined()
     with contextlib.ExitStack() as stack:
         with waiting(one):
@@ -186,7 +186,7 @@ def test_one_that_waits_is_stopped(fleet: Fleet) -> None:
 
 
 def test_who_gives_up_behind_a_slow_push_is_not_granted_later(fleet: Fleet) -> None:
-    """It was said that nothing was changed: its request does not go with the next push."""
+    """Its answer was that nothing was changed: its request does not go with the next push."""
     one, _ = fleet.joined()
     there, gate = fleet.place / "there", fleet.place / "go"
     os.mkfifo(gate)
