@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from gitcoord.guard.hook import Invocation
 
 
+_TOLD_BEFORE = (
+    "claude",
+    "codex",
+    "opencode",
+    "windsurf",
+)  # they take text for the agent before an action that is allowed
+
+
 def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:
     """`home` is where the tool works, if gitcoord is set up there."""
     effects = effects_of(invocation, event, home)
@@ -58,7 +66,11 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
         findings += _stale_writes(invocation, sessions, effects)
     if strictest(findings) != DENY:
         _record_notices(sessions, event)
-    return _answer(next(iter(sessions.values())), event, findings)
+        _watch(invocation, sessions, event, home)
+    answer = _answer(next(iter(sessions.values())), event, findings)
+    if home is not None and home.top in sessions and (answer.decision != ALLOW or event.tool in _TOLD_BEFORE):
+        answer = _with_told(invocation.open(home.top), sessions[home.top].actor.agent, answer)
+    return answer
 
 
 def _answer_without_ledger(
@@ -99,13 +111,15 @@ def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answe
         event = with_outcome(event)
     effects = effects_of(invocation, event, home)
     invocation.tops = tops_of(effects, home)
+    answer = Answer()
     for top in invocation.tops:
         ctx = invocation.open(top)
         actor = actor_of(ctx, invocation.env, event)
         _record_writes(ctx, actor, event, [p for p in effects.writes if p.top == top and not p.inner])
         if home is not None and top == home.top:
             _count_tool_use(ctx, actor, event)
-    return Answer()
+            answer = _look_afterwards(ctx, actor, event)
+    return answer
 
 
 def _record_writes(ctx: Context, actor: Actor, event: ToolEvent, places: list[Place]) -> None:
@@ -118,6 +132,42 @@ def _record_writes(ctx: Context, actor: Actor, event: ToolEvent, places: list[Pl
         from gitcoord.guard.hold_files import take_holds
 
         take_holds(ctx, actor.agent, written)
+
+
+def _watch(invocation: Invocation, sessions: dict[str, GuardSession], event: ToolEvent, home: Place | None) -> None:
+    """Note others' files before a program runs; nothing is loaded where others neither wrote nor hold anything."""
+    if home is None or not event.command or home.top not in sessions:
+        return
+    session = sessions[home.top]
+    claims = session.write_claims_of_others()
+    if claims or holds_exist(invocation.open(home.top)):
+        from gitcoord.guard.after_look import watch
+
+        invocation.open(home.top)
+        watch(session, event, claims)
+
+
+def _look_afterwards(ctx: Context, actor: Actor, event: ToolEvent) -> Answer:
+    if not holds_exist(ctx):
+        return Answer()
+    from gitcoord.guard.after_look import compare
+
+    words = compare(ctx, actor, event) if event.command else ""
+    return _with_told(ctx, actor.agent, Answer(context=words))
+
+
+def _with_told(ctx: Context, agent: str, answer: Answer) -> Answer:
+    """The answer, and what this agent is to be told about its own files."""
+    if not holds_exist(ctx):
+        return answer
+    from gitcoord.guard.after_look import take_told
+
+    words = take_told(ctx, agent)
+    if not words:
+        return answer
+    if answer.decision != ALLOW:
+        return answer._replace(reason=f"{answer.reason}\n{words}")
+    return answer._replace(context="\n".join(filter(None, (answer.context, words))))
 
 
 # --- findings that do not depend on claims ------------------------------------------------------------------------------------

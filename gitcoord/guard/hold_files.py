@@ -61,9 +61,12 @@ def _parsed(data: bytes) -> Record:
         return empty()
 
 
-def statuses(ctx: Context, paths: Iterable[str]) -> dict[str, str]:
-    """The two letters of `git status` for each uncommitted file at or below these paths. Ignored files are none."""
-    child = start_status(ctx.repo.env, [f":(top,literal){path}" for path in paths])
+def statuses(ctx: Context, paths: Iterable[str] = (), specs: Iterable[str] = ()) -> dict[str, str]:
+    """The two letters of `git status` for each uncommitted file at or below these paths. Ignored files are none.
+
+    `specs`: pathspecs beside them.
+    """
+    child = start_status(ctx.repo.env, [*(f":(top,literal){path}" for path in paths), *specs])
     out = child.rest()
     if child.wait():
         raise StoreError(f"git status failed: {child.complaint()}")

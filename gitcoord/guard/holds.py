@@ -6,7 +6,7 @@ ended. Nothing here is a claim: no event, no network, no lineage. Where the reco
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, Record, check
+from gitcoord.base.codec import VERSION, Malformed, Record, Shape, check
 from gitcoord.base.names import covers, fold
 from gitcoord.guard.seen import FileState
 from gitcoord.ledger.sessions import OPEN, SESSION_TTL, agent_record, alive
@@ -16,9 +16,15 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 MAX_HOLDS = 2000  # in one work tree; the oldest are dropped
+MAX_CALLS = 32  # commands under way in one work tree that are remembered
 
-_RECORD = {"holds": dict}
+# head: HEAD when the holds were last compared with it; calls: commands under way, with the looks of others' files before them; kept: by
+# path the stamp of a file and the blob with its content then; told: by agent the lines that it is still to be told.
+_RECORD = {"head": str, "holds": dict, "calls": dict, "kept": dict, "told": dict}
 _HOLD = {"v": int, "agent": str, "mark": str, "hash": str, "at": int}
+_CALL: dict[str, Shape] = {
+    "v": int, "agent": str, "at": int, "files": dict, "claims": [(str, str)], "specs": [str], "dirty": [str], "case": int, "restore": int,
+}  # fmt: skip
 
 
 class Hold(NamedTuple):
@@ -29,7 +35,7 @@ class Hold(NamedTuple):
 
 
 def empty() -> Record:
-    return {"v": VERSION, "holds": {}}
+    return {"v": VERSION, "head": "", "holds": {}, "calls": {}, "kept": {}, "told": {}}
 
 
 def checked(record: object) -> Record:
@@ -38,6 +44,8 @@ def checked(record: object) -> Record:
         found = check(record, _RECORD, "holds")
         for row in found["holds"].values():
             check(row, _HOLD, "holds")
+        for row in found["calls"].values():
+            check(row, _CALL, "holds")
     except Malformed:
         return empty()
     return found

@@ -193,6 +193,10 @@ class GuardSession:
                     found += [] if verdict.expired else [(narrow, claim.to_json(verdict.expires_in))]
         return found
 
+    def write_claims_of_others(self) -> list[tuple[str, str]]:
+        """Path and holder of each live write claim that is not of this agent's family."""
+        return [(path, str(row["agent"])) for path, row in self._others([ROOT]) if row["mode"] == WRITE]
+
     def claim_free(self, action: str) -> list[Finding]:
         """Claim the free shared paths that `writes` found; gives what stands against that."""
         paths = self._unclaimed

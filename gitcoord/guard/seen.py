@@ -84,7 +84,7 @@ def begin_write(record: Record, agent: str, look: FileState, now: int) -> Confli
     mine = record["rows"].get(agent)
     others = {name: row for name, row in record["rows"].items() if name != agent}
     for name, row in others.items():
-        if _is_under_way(row, now) and (same(row, look) or not _is_finished(row, look, now)):
+        if is_under_way(row, now) and (same(row, look) or not _is_finished(row, look, now)):
             if mine is None:
                 note_read(record, agent, look, now)  # it knows the file as it is before that write
             return Conflict(name, True)
@@ -96,7 +96,7 @@ def begin_write(record: Record, agent: str, look: FileState, now: int) -> Confli
     return conflict
 
 
-def _is_under_way(row: Record, now: int) -> bool:
+def is_under_way(row: Record, now: int) -> bool:
     """The write was allowed, and its tool has not reported its end."""
     return bool(row["begun"]) and 0 <= now - row["begun"] < PENDING_SECONDS
 
@@ -113,7 +113,7 @@ def _overwritten(mine: Record, others: dict[str, Record], now: int) -> Conflict 
     Without one, the change was made by the agent itself, its formatter or a person, which is no conflict.
     """
     for name, row in sorted(others.items(), key=lambda item: -item[1]["wrote"]):
-        if row["wrote"] > mine["n"] or _is_under_way(row, now):
+        if row["wrote"] > mine["n"] or is_under_way(row, now):
             return Conflict(name)
     return None
 

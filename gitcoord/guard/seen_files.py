@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.gates.judge import is_family
-from gitcoord.git.files import exists
+from gitcoord.git.files import exists, read_file
 from gitcoord.git.keyed_files import path_of, stamp_and_hash, update
-from gitcoord.guard.seen import Conflict, FileState, begin_write, checked, end_write, same
+from gitcoord.guard.seen import Conflict, FileState, begin_write, checked, end_write, is_under_way, same
 from gitcoord.guard.seen import note_read as noted_read
 from gitcoord.ledger.context import Context
 from gitcoord.startup.annotations import Callable
@@ -46,6 +46,17 @@ def end(ctx: Context, agent: str, path: str, *, failed: bool) -> FileState | Non
 
     _change_record(ctx, path, change)
     return found[0] if found else None
+
+
+def is_being_written(ctx: Context, path: str, agent: str) -> bool:
+    """Whether a write of the file by another agent was allowed and is not known to be over."""
+    data = read_file(path_of(f"{ctx.repo.scratch}/guard/seen", path), 1 << 17)
+    try:
+        rows = checked(loads(data))["rows"] if data else {}
+    except Malformed:
+        return False
+    now = ctx.host.wall()
+    return any(is_under_way(row, now) for name, row in rows.items() if not is_family(name, agent))
 
 
 def holds_exist(ctx: Context) -> bool:

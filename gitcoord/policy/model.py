@@ -19,6 +19,7 @@ MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"
 STAGES = (MONITOR, WARN, ENFORCE)
 BLOCK, CHECKPOINT = "block", "checkpoint"
 ALLOW, DENY, ASK = "allow", "deny", "ask"
+TELL, RESTORE = "tell", "restore"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
 SECRET = "gitcoord-secret"  # added to the attributes of a path that a secret rule of the private overlay matches
 
@@ -55,7 +56,7 @@ KNOWN = {
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
-    "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
+    "guard": ("onerror", "autoclaim", "unknown", "after", "denyread", "askread"),
     "remote": ("timeout",),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
@@ -81,6 +82,7 @@ class Guard(NamedTuple):
     closed: bool = True  # a call that could not be judged is denied
     autoclaim: bool = False  # a free shared path is claimed for the agent that writes there
     unknown: str = ALLOW  # the answer to a shell command whose effects are unknown
+    after: str = TELL  # what is done with files of others that a program changed
     deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
     ask_read: tuple[str, ...] = ()
 
@@ -207,6 +209,10 @@ def _guard(guard: Guard, setting: str, value: str) -> Guard:
         if value not in (ALLOW, WARN, ASK, DENY):
             raise _invalid("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
         return guard._replace(unknown=value)
+    if setting == "after":
+        if value not in (TELL, RESTORE):
+            raise _invalid("guard.after", value, f"'{TELL}' or '{RESTORE}'")
+        return guard._replace(after=value)
     if setting in ("denyread", "askread"):
         if not value.startswith(("/", "~/")):
             raise _invalid(f"guard.{setting}", value, "a place that begins with '/' or '~/'")

@@ -81,6 +81,11 @@ def check_ignore(env: Env, paths: Iterable[str], tree: str) -> Answer:
     return run([*_in(tree), "check-ignore", "-z", "--stdin"], env, data)
 
 
+def restore_file(env: Env, tree: str, path: str) -> Answer:
+    """The file as HEAD has it; the index stays. It fails where HEAD has none."""
+    return run([*_in(tree), "restore", "--source=HEAD", "--worktree", "--", f":(top,literal){path}"], env)
+
+
 # --- the index -----------------------------------------------------------------------------------------------------
 
 # A split index would leave parts of itself behind in the git directory.
