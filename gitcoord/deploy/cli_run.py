@@ -44,7 +44,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # as Ctrl-C: the claim is released
     deployment = Deployment(call, actor, target, commit)
-    lock = _alone(call, actor, deployment.item, name)
+    lock = _lock_target(call, actor, deployment.item, name)
     try:
         deployment.claim(policy)
         found = app.staleness(ctx, read_snapshot(ctx), target, commit, remote=remote, fetch=True)
@@ -54,7 +54,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
         _require_finished(call, actor, name, commit, str(found.last.commit) if found.last is not None else "")
         _warn_of_uncommitted(call)
         deployment.run(command, surface=not values.get("no-verify-surface"))
-        return deployment.tell()
+        return deployment.print_outcome()
     finally:
         block_signals()
         deployment.give_back()
@@ -68,13 +68,13 @@ def _require_finished(call: Call, actor: Actor, name: str, commit: str, last: st
     source = project_source(call.ctx)
     policy = source.policy(())
     if policy.validators:
-        from gitcoord.gates.validation_changes import Asked, on_deploy
+        from gitcoord.gates.validation_changes import ValidationInput, on_deploy
 
-        results = on_deploy(call.ctx, Asked(source, policy, actor, lambda: policy), name, commit, last)
+        results = on_deploy(call.ctx, ValidationInput(source, policy, actor, lambda: policy), name, commit, last)
         call.screen.note(*(f"warning: {line}" for line in require(call.ctx, actor, "deploy", results)))
 
 
-def _alone(call: Call, actor: Actor, item: Item, name: str) -> int:
+def _lock_target(call: Call, actor: Actor, item: Item, name: str) -> int:
     """Lock the target against a second process of the same agent, which would be granted the claim too."""
     lock = flock.acquire(call.ctx.scratch(f"deploys/{name}"))
     if lock < 0:
@@ -178,7 +178,7 @@ class Deployment:
         except (GitcoordError, OSError) as error:
             self._trouble = error
 
-    def tell(self) -> int:
+    def print_outcome(self) -> int:
         """Print the outcome; gives the exit code."""
         made, screen = self._made, self._call.screen
         code = made.code or (1 if made.outcome != OK and made.verify_code != NOT_RUN else 0)

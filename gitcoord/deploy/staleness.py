@@ -11,7 +11,7 @@ from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.deploy.model import Deployed, all_deploys, deploys_of
-from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
+from gitcoord.deploy.targets import Staleness, Target, first_names, resource_of, targets
 from gitcoord.git.commands.objects import (
     author_names,
     compare_ancestry,
@@ -183,7 +183,7 @@ def _behind(ctx: Context, found: Staleness) -> Staleness:
         conflict, conflicting = conflict or clash, conflicting | where
     return found._replace(
         behind=len(names), authors=tuple(sorted(counts.items(), key=lambda row: (-row[1], row[0]))),
-        rollback=first(back), rollback_total=len(back), conflict=conflict, conflicting=first(conflicting),
+        rollback=first_names(back), rollback_total=len(back), conflict=conflict, conflicting=first_names(conflicting),
     )  # fmt: skip
 
 

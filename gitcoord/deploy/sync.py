@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.base.names import printable, shell_word
 from gitcoord.deploy.staleness import changed_files
-from gitcoord.deploy.targets import Staleness, behind_words, first
+from gitcoord.deploy.targets import Staleness, behind_words, first_names
 from gitcoord.git.commands.objects import merge_tree
 from gitcoord.git.commands.refs import abort_merge, merge, rev_parse, symbolic_ref
 from gitcoord.git.commands.worktrees import check_ignore, status_original
@@ -80,7 +80,7 @@ def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
     touched = changed_files(ctx, commit, _merged(ctx, commit, tip))
     answer = status_original(without_grafts(ctx.repo.env)).require("git status failed", StoreError)
     unclean = {entry[3:] for entry in answer.entries}
-    at_risk = first(touched & unclean | _ignored(ctx, touched))
+    at_risk = first_names(touched & unclean | _ignored(ctx, touched))
     if at_risk:
         raise refused(
             "dirty",

@@ -191,6 +191,6 @@ def to_json(found: Staleness) -> dict[str, object]:
     }
 
 
-def first(names: Iterable[str]) -> tuple[str, ...]:
+def first_names(names: Iterable[str]) -> tuple[str, ...]:
     """The first names, as many as are shown."""
     return tuple(sorted(names)[:_SHOWN])

@@ -12,7 +12,7 @@ from gitcoord.terminal.screen import Row, ago
 
 def gate(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.gates.client_gate import Gate
-    from gitcoord.gates.hook import tell
+    from gitcoord.gates.hook import report
     from gitcoord.ledger.sessions import Actor
 
     base, dots, head = words[0].partition("..")
@@ -32,7 +32,7 @@ def gate(call: Call, values: Values, words: list[str]) -> int:
     call.screen.answer({"allowed": not outcome.refused, "verdicts": rows}, ok=not outcome.refused)
     if call.screen.json:
         return 1 if outcome.refused else 0
-    code = tell(call.ctx, call.screen, "gate", actor, outcome)
+    code = report(call.ctx, call.screen, "gate", actor, outcome)
     if not code:
         call.screen.say("no rule is broken by these commits")
     return code

@@ -53,13 +53,13 @@ class Gate(GateBase):
         from gitcoord.gates.validation_changes import Span, on_changes
 
         # A change must not bring the command that judges it: trunk's commands count.
-        asked = self._asked(head, outcome.policy, lambda: self._source(self._policy_commit()).policy(()))
-        found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
+        given = self._validation_input(head, outcome.policy, lambda: self._source(self._policy_commit()).policy(()))
+        found = on_changes(self._ctx, given, Span("commit", head, "", step.changes, index))
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
     def moves(self, moves: list[RefUpdate]) -> Verdicts:
         """Updates of refs of this repository: trunk, deploy branches, the ledger."""
-        return _together([self._move(move) for move in moves])
+        return _join_verdicts([self._move(move) for move in moves])
 
     def _move(self, move: RefUpdate) -> Verdicts:
         if is_private(move.ref):
@@ -96,7 +96,7 @@ class Gate(GateBase):
 
     def push(self, remote: str, moves: list[RefUpdate]) -> Verdicts:
         """The ref updates of a push. Trunk is judged by the policy of its old tip."""
-        return _together([self._pushed(remote, move) for move in moves])
+        return _join_verdicts([self._pushed(remote, move) for move in moves])
 
     def _pushed(self, remote: str, move: RefUpdate) -> Verdicts:
         is_sync = move.ref == f"refs/heads/{self.sync}"
@@ -203,10 +203,10 @@ class Gate(GateBase):
         return all(self._is_ancestor(old, new) for old, new in zip(chain, [*chain[1:], self._snapshot.head]))
 
 
-def _together(outcomes: list[Verdicts]) -> Verdicts:
+def _join_verdicts(outcomes: list[Verdicts]) -> Verdicts:
     """The verdicts of all, with the policy of one that has verdicts."""
-    asked = [outcome for outcome in outcomes if outcome.verdicts] or [Verdicts([], parse_policy(()))]
-    return Verdicts([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
+    judged = [outcome for outcome in outcomes if outcome.verdicts] or [Verdicts([], parse_policy(()))]
+    return Verdicts([verdict for outcome in judged for verdict in outcome.verdicts], judged[-1].policy)
 
 
 def is_private(ref: str) -> bool:

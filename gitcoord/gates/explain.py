@@ -51,7 +51,7 @@ def explain(ctx: Context, paths: list[str], commit: str = "") -> list[dict[str, 
             value = answers[path].get(attribute, "unspecified")
             if value == "unspecified":
                 continue
-            line = _deciding(ctx, source, lines, path, attribute)
+            line = _deciding_line(ctx, source, lines, path, attribute)
             if value in _NOTHING:
                 lifted.append(
                     {"attribute": attribute, "file": line.file if line else "", "line": line.number if line else 0}
@@ -116,7 +116,7 @@ def _lines(ctx: Context, source: Source) -> list[ExplainedRule]:
     return found
 
 
-def _deciding(
+def _deciding_line(
     ctx: Context, source: Source, lines: list[ExplainedRule], path: str, attribute: str
 ) -> ExplainedRule | None:
     """The last line that sets the attribute and matches the path."""

@@ -23,7 +23,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.validation_changes import Asked
+    from gitcoord.gates.validation_changes import ValidationInput
 
 # The parts of the state that a judgement of many paths needs: they are read at once.
 _ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))
@@ -166,11 +166,13 @@ class GateBase:
 
     _runs_commands = True  # whether the project's own commands may run here; not on a server
 
-    def _asked(self, commit: str, policy: Policy, trusted: Callable[[], Policy] | None = None) -> Asked:
-        from gitcoord.gates.validation_changes import Asked
+    def _validation_input(
+        self, commit: str, policy: Policy, trusted: Callable[[], Policy] | None = None
+    ) -> ValidationInput:
+        from gitcoord.gates.validation_changes import ValidationInput
 
         commands = (trusted or (lambda: policy)) if self._runs_commands else None
-        return Asked(self._source(commit), policy, self.actor, commands)
+        return ValidationInput(self._source(commit), policy, self.actor, commands)
 
     def _validated(self, outcome: Verdicts, commit: str, base: str | None, new: str) -> Verdicts:
         """The outcome with the verdicts of validators on all changes since `base` (None: since the branch left trunk)."""
@@ -179,7 +181,7 @@ class GateBase:
         from gitcoord.gates.validation_changes import on_push
 
         landed = [*self._tips(), *self._tracking()] if base is None else [base]
-        found = on_push(self._ctx, self._asked(commit, outcome.policy), landed, new, direct=base is not None)
+        found = on_push(self._ctx, self._validation_input(commit, outcome.policy), landed, new, direct=base is not None)
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
     def _unfinished(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
@@ -189,5 +191,5 @@ class GateBase:
             return []
         from gitcoord.gates.validation_changes import on_deploy_push
 
-        asked = self._asked(self._policy_commit(), policy)
-        return on_deploy_push(self._ctx, asked, self._snapshot, [target.name for target, _ in deploys], commit)
+        given = self._validation_input(self._policy_commit(), policy)
+        return on_deploy_push(self._ctx, given, self._snapshot, [target.name for target, _ in deploys], commit)

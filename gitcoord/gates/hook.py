@@ -140,7 +140,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
             return 1
     if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
         return _refuse_nameless(screen, hook, outcome, who.problem)
-    return tell(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+    return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
 
 
 def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:
@@ -212,7 +212,7 @@ def _is_packing(ctx: Context, move: RefUpdate) -> bool:
 # --- output ---------------------------------------------------------------------------------------------------------
 
 
-def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
+def report(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
     """Print the verdicts, record notices and requests, return the exit code."""
     refused, noted = outcome.refused, outcome.noted
     for verdict in noted:

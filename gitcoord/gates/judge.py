@@ -207,7 +207,7 @@ class _Judge:
         if others:
             ended = hint_of_ended(self._state, (str(claim["agent"]) for claim in others))
             hint = ended or f"wait for it: git claim --wait 10m {path_word(path)}"
-            self._add("held", agent, _holding(others[0]), step, change, held=tuple(others), hints=(hint,))
+            self._add("held", agent, _holder_words(others[0]), step, change, held=tuple(others), hints=(hint,))
         elif self._policy.of(path).claim:
             message = f"it is shared, and '{agent}' holds no write claim on it"
             self._add("unclaimed", agent, message, step, change, hints=(f"git claim {path_word(path)}",))
@@ -298,7 +298,7 @@ class _Claims:
         return [*self._above[directory], *self._at.get(key, ())]
 
 
-def _holding(claim: dict[str, object]) -> str:
+def _holder_words(claim: dict[str, object]) -> str:
     return f"{claim['agent']} holds it" + (f" ({claim['mode']})" if claim["mode"] != WRITE else "")
 
 

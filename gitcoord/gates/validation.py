@@ -44,7 +44,7 @@ def run_validators(validators: Iterable[Validator], ask: Question) -> list[Resul
             raise  # the time of the guard or gate itself is up
         except (GitcoordError, OSError) as error:
             message = error.message if isinstance(error, GitcoordError) else str(error.strerror)
-            results.append(validator.said(UNKNOWN, printable(message)))
+            results.append(validator.result(UNKNOWN, printable(message)))
     return results
 
 

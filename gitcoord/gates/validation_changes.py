@@ -37,7 +37,7 @@ class Span(NamedTuple):
     target: str = ""  # of a deploy
 
 
-class Asked(NamedTuple):
+class ValidationInput(NamedTuple):
     """The actor, the policy that applies, and trunk's policy (`trusted`), of which alone commands are run."""
 
     source: Source
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
     trusted: Callable[[], Policy] | None
 
 
-def on_push(ctx: Context, asked: Asked, landed: list[str], new: str, *, direct: bool) -> list[Verdict]:
+def on_push(ctx: Context, given: ValidationInput, landed: list[str], new: str, *, direct: bool) -> list[Verdict]:
     """Verdicts on all changes of a push or a range of commits.
 
     A branch is judged from where it left trunk, so that each of its pushes is judged as a whole. `direct`: it is a push to trunk,
@@ -56,19 +56,19 @@ def on_push(ctx: Context, asked: Asked, landed: list[str], new: str, *, direct: 
     if not direct:
         bases = merge_base(without_grafts(ctx.repo.env), new, *landed).lines if landed else []
     # Without a base there is no common history with trunk.
-    return on_changes(ctx, asked, Span(PUSH, bases[0], new)) if bases else []
+    return on_changes(ctx, given, Span(PUSH, bases[0], new)) if bases else []
 
 
-def on_changes(ctx: Context, asked: Asked, span: Span) -> list[Verdict]:
+def on_changes(ctx: Context, given: ValidationInput, span: Span) -> list[Verdict]:
     """Verdicts of the validators of changes."""
-    return as_verdicts(_results(ctx, asked, span), asked.actor.agent, span.head)
+    return as_verdicts(_results(ctx, given, span), given.actor.agent, span.head)
 
 
-def _results(ctx: Context, asked: Asked, span: Span) -> list[Result]:
+def _results(ctx: Context, given: ValidationInput, span: Span) -> list[Result]:
     deploys = span.moment == DEPLOY
     shipped = ("placeholders",) if deploys else ("changelog", "decision")
-    wanted = [v for v in asked.policy.validators if v.name in shipped and (deploys or span.moment in v.moments)]
-    wanted += _own(asked, span.moment)
+    wanted = [v for v in given.policy.validators if v.name in shipped and (deploys or span.moment in v.moments)]
+    wanted += _own(given, span.moment)
     if not wanted:
         return []
     if span.changes is None:
@@ -77,20 +77,20 @@ def _results(ctx: Context, asked: Asked, span: Span) -> list[Result]:
     changes = span.changes or ()
     if deploys:  # only files can be deployed
         changes = tuple(change for change in changes if change.blob and change.mode != "160000")
-    concerned = matching(ctx, asked.source, [v.every("path") for v in wanted], [change.path for change in changes])
+    concerned = matching(ctx, given.source, [v.every("path") for v in wanted], [change.path for change in changes])
     these = {validator: paths for validator, paths in zip(wanted, concerned) if paths or deploys}
-    return run_validators(these, lambda validator: _judge(ctx, asked, span, validator, these[validator]))
+    return run_validators(these, lambda validator: _judge(ctx, given, span, validator, these[validator]))
 
 
-def _own(asked: Asked, moment: str) -> list[Validator]:
+def _own(given: ValidationInput, moment: str) -> list[Validator]:
     """The project's own commands, as trunk's policy has them, and those of the private overlay."""
-    own = [v for v in asked.policy.validators if v.name not in SHIPPED]
-    if not own or asked.trusted is None:
+    own = [v for v in given.policy.validators if v.name not in SHIPPED]
+    if not own or given.trusted is None:
         return []
-    return [v for v in asked.trusted().validators if v.name not in SHIPPED and moment in v.moments]
+    return [v for v in given.trusted().validators if v.name not in SHIPPED and moment in v.moments]
 
 
-def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: list[str]) -> list[Result]:
+def _judge(ctx: Context, given: ValidationInput, span: Span, validator: Validator, these: list[str]) -> list[Result]:
     changes = span.changes or ()
     if validator.name == "placeholders":
         from gitcoord.validators.placeholders import judge as judge_placeholders
@@ -113,7 +113,7 @@ def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: 
         return [] if found is None else [found]
     question: Record = {"base": span.base, "commit": span.head, "paths": these[:_SHOWN]}
     question |= {"more": max(0, len(these) - _SHOWN)} | ({"target": span.target} if span.target else {})
-    return [ask_command(ctx, validator, span.moment, asked.actor, question, span.staged)]
+    return [ask_command(ctx, validator, span.moment, given.actor, question, span.staged)]
 
 
 def _content(ctx: Context, name: str) -> bytes:
@@ -126,18 +126,20 @@ def _content(ctx: Context, name: str) -> bytes:
 # --- deploys --------------------------------------------------------------------------------------------------------
 
 
-def on_deploy(ctx: Context, asked: Asked, target: str, commit: str, last: str) -> list[Result]:
+def on_deploy(ctx: Context, given: ValidationInput, target: str, commit: str, last: str) -> list[Result]:
     """Judge the files that changed since the last successful deploy ('': all files)."""
-    return _results(ctx, asked, Span(DEPLOY, last, commit, target=target))
+    return _results(ctx, given, Span(DEPLOY, last, commit, target=target))
 
 
-def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list[str], commit: str) -> list[Verdict]:
+def on_deploy_push(
+    ctx: Context, given: ValidationInput, snapshot: Snapshot, targets: list[str], commit: str
+) -> list[Verdict]:
     """Verdicts of the validators of deploys on a push that deploys."""
     found: list[Verdict] = []
     for target in targets:
         last = last_good(ctx, snapshot, target)
-        results = on_deploy(ctx, asked, target, commit, str(last.commit) if last is not None else "")
-        found += as_verdicts(results, asked.actor.agent, commit)
+        results = on_deploy(ctx, given, target, commit, str(last.commit) if last is not None else "")
+        found += as_verdicts(results, given.actor.agent, commit)
     return found
 
 

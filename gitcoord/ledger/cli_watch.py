@@ -41,7 +41,7 @@ class Ended(Exception):
 
 def watch(call: Call, values: Values, words: list[str]) -> int:
     name = str(values.get("name", ""))
-    held = _alone(call, name) if name else -1
+    held = _lock_name(call, name) if name else -1
     try:
         wanted = Wanted.of(call, words_of(values, "kind"), words_of(values, "path"))
         aims = Aims(
@@ -58,7 +58,7 @@ def watch(call: Call, values: Values, words: list[str]) -> int:
             flock.release(held)
 
 
-def _alone(call: Call, name: str) -> int:
+def _lock_name(call: Call, name: str) -> int:
     """Lock this name: of two watchers with one name each would miss the events that the other delivered."""
     check_word(name, "name", 64)
     held = flock.acquire(call.ctx.scratch(f"watch/{name}.lock"))

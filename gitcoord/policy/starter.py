@@ -215,7 +215,7 @@ def remove_starter(
     top = Path(repo.worktree)
     for name, content in _starter(root, email, remote).items():
         path = top / name
-        before = None if path.is_symlink() else _before(_content(path), content)
+        before = None if path.is_symlink() else _content_before(_content(path), content)
         staged, known, _ = staged_blob(repo.env, name)
         tracked = staged == 0
         if before is None or (tracked and content in known):
@@ -233,7 +233,7 @@ def remove_starter(
     return removed, left
 
 
-def _before(content: bytes, starter: bytes) -> bytes | None:
+def _content_before(content: bytes, starter: bytes) -> bytes | None:
     """The content before `write_starter`, and before suggested lines were added; None where the file was changed since."""
     content = unmark(content)
     if content == starter:

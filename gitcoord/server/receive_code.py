@@ -65,7 +65,7 @@ class CodePush(GateBase):
         self._remote = ""  # work lands here, and nowhere else
         self._gathered: list[_Gathered] = []
 
-    def _look(self) -> None:
+    def _read_ledger(self) -> None:
         self._snapshot = _ledger(self._ctx)
 
     def _follow(self, ref: RefName) -> RefName:
@@ -96,7 +96,7 @@ class CodePush(GateBase):
             return _Gathered(move, self._policy_commit(), [CommitChange(move.new, (), "", ())], [])
         old = move.old if move.old and self._is_commit(move.old) else ""
         deploys = self._deployed(move.ref) if self._tips() else []
-        steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)
+        steps = self._steps(move._replace(old=old), self._accepted(old, is_sync=is_sync), strict=is_sync, gated=True)
         if len(steps) > self._limits.commits:
             raise refused(
                 "limit",
@@ -107,7 +107,7 @@ class CodePush(GateBase):
         own = [step if self._pusher.may(step.agent) else step._replace(agent="") for step in steps]
         return _Gathered(move, (old if is_sync else "") or self._policy_commit(), own, deploys)
 
-    def _standing(self, old: str, *, is_sync: bool) -> list[str]:
+    def _accepted(self, old: str, *, is_sync: bool) -> list[str]:
         """The commits whose history was accepted before: for trunk its own, elsewhere that of all branches."""
         if is_sync:
             return [old] if old else []
@@ -130,7 +130,7 @@ class CodePush(GateBase):
 
     def judge(self) -> list[tuple[Verdicts, list[Verdict]]]:
         """The verdicts on each ref; the ledger is read again."""
-        self._look()
+        self._read_ledger()
         found = []
         for gathered in self._gathered:
             move, is_sync = gathered.move, gathered.move.ref == self._trunk

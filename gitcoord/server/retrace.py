@@ -175,9 +175,9 @@ def retrace(
             answer = _decide(recalled, state, world)
             if isinstance(answer, Decision):
                 if [_essence(event) for event in answer.events] == [_essence(event) for event in events]:
-                    return _after(state, events), answer.beats
+                    return _state_after(state, events), answer.beats
                 answer = _differs(events, answer.events)
-            no = _first(no, answer)
+            no = _likelier(no, answer)
         world.try_next_head()
     return no
 
@@ -191,7 +191,7 @@ def _decide(recalled: Recalled, state: State, world: World) -> Decision | Refusa
         return Refusal("usage", error.message, hints=error.hints)
 
 
-def _first(no: Refusal, answer: Refusal) -> Refusal:
+def _likelier(no: Refusal, answer: Refusal) -> Refusal:
     """The refusal to report: that of the likeliest command, which is tried first."""
     return answer if no.code == "illegal-event" or (no.code == "differs" and answer.code != "differs") else no
 
@@ -218,7 +218,7 @@ def _differs(events: list[Event], made: list[Event]) -> Refusal:
     return Refusal("differs", f"the rules make {len(made)} event(s) of this on the server, not {len(events)}")
 
 
-def _after(state: State, events: list[Event]) -> State:
+def _state_after(state: State, events: list[Event]) -> State:
     for event in events:
         state = apply(state, event)
     return state

@@ -13,7 +13,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions import service as sessions
 from gitcoord.sessions.cli_supervisor import Supervisor, exit_code, spawn
-from gitcoord.sessions.identity import named, note_process
+from gitcoord.sessions.identity import named_actor, note_process
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
@@ -21,7 +21,7 @@ from gitcoord.terminal.parser import Values
 def run(call: Call, values: Values, command: list[str]) -> int:
     """Run the command as an agent; gives its exit code."""
     name = str(values.get("as", ""))
-    outer_actor = named(call.ctx, call.environ)
+    outer_actor = named_actor(call.ctx, call.environ)
     outer = outer_actor.agent if outer_actor is not None and outer_actor.instance else ""
     if outer and not name:
         return _wait(spawn(command, dict(os.environ)))  # it belongs to the session around it

@@ -31,7 +31,7 @@ _HINTS = (
 
 def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
-    actor = named(ctx, environ) or _conversation(environ)
+    actor = named_actor(ctx, environ) or _conversation(environ)
     if actor is not None:
         return _in_shell(environ, actor)
     tree = ctx.settings.get("gitcoord.agent")
@@ -83,7 +83,7 @@ def _names(ctx: Context, environ: Environ) -> list[str]:
     """Every name that the environment, an ancestor process or the agent tool gives this process, and those of its parents."""
     found = [_ancestor(ctx), _conversation(environ)]
     try:
-        found.append(named(ctx, environ))
+        found.append(named_actor(ctx, environ))
     except UsageError:
         pass  # no valid name: nobody of that name was killed
     names = [name for actor in found if actor is not None for name in (actor.agent, actor.parent) if name]
@@ -105,7 +105,7 @@ def _text(environ: Environ, name: bytes) -> str:
     return environ.get(name, b"").decode("utf-8", "surrogateescape")
 
 
-def named(ctx: Context, environ: Environ) -> Actor | None:
+def named_actor(ctx: Context, environ: Environ) -> Actor | None:
     """The actor that the environment or the note of an ancestor process names."""
     name = _text(environ, b"GITCOORD_AGENT")
     if name:
@@ -125,7 +125,7 @@ def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Ac
     One process may host several conversations, so the event counts more than the note of the process; a name from the
     environment or from `git coord run` counts more than both.
     """
-    actor = named(ctx, environ)
+    actor = named_actor(ctx, environ)
     if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
         return actor
     actor = _of(tool, conversation) if conversation else _conversation(environ)
@@ -139,7 +139,7 @@ def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Ac
     )
 
 
-def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
+def subagent_of(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
     """The subagent as an actor. Its name is the parent's whole name and an id, so that families can be recognised.
 
     If the parent's name leaves no room for an id, the subagent acts as its parent.
@@ -177,7 +177,7 @@ def _in_shell(environ: Environ, actor: Actor) -> Actor:
     tool, _, conversation = actor.instance.partition(":")
     if tool == "codex" and conversation == _text(environ, b"CODEX_SESSION_ID"):
         thread = _text(environ, b"CODEX_THREAD_ID")
-        return below(actor, tool, conversation, thread) if thread not in ("", conversation) else actor
+        return subagent_of(actor, tool, conversation, thread) if thread not in ("", conversation) else actor
     if tool == "cursor":
         # One process hosts all conversations, and no event announces those of subagents.
         current = _text(environ, b"CURSOR_CONVERSATION_ID")

@@ -48,7 +48,7 @@ class Claims:
         _, space, top, *_ = key.split("/")
         return space, "." if top[0] == "@" else top
 
-    def near(self, record: Record) -> list[Record]:
+    def overlapping(self, record: Record) -> list[Record]:
         """All claims that may overlap with this one."""
         space, top = record["space"], record["path"].split("/")[0]
         if top == ".":
@@ -147,12 +147,12 @@ class Invariants:
                 self.claims.put(key, record)
         for record in changed.values():
             if record is not None:
-                self._alone(record)
+                self._require_no_conflict(record)
 
-    def _alone(self, record: Record) -> None:
+    def _require_no_conflict(self, record: Record) -> None:
         units = record["units"]
         capacity = RESOURCES[record["path"]].capacity if record["path"] in RESOURCES else 1
-        for other in self.claims.near(record):
+        for other in self.claims.overlapping(record):
             path, agent = other["path"], other["agent"]
             if agent == record["agent"] or not overlaps(path, record["path"]):
                 continue
@@ -189,7 +189,7 @@ class Invariants:
         """Check a landed change of code: its agent holds the path, and no later holder has landed a change."""
         self.figures["landed"] += 1
         for item in items:
-            near = self.claims.near({"space": item.space, "path": item.name})
+            near = self.claims.overlapping({"space": item.space, "path": item.name})
             mine = [c["token"] for c in near if (c["path"], c["agent"]) == (item.name, agent)]
             self.require(bool(mine), f"a change of {item.name} by {agent} landed, who does not hold it")
             token = mine[0]

@@ -106,7 +106,7 @@ class Validator(NamedTuple):
     def seconds(self) -> int:
         return self.duration("timeout", _SECONDS)
 
-    def said(self, outcome: str, message: str, hints: tuple[str, ...] = (), path: str = "") -> Result:
+    def result(self, outcome: str, message: str, hints: tuple[str, ...] = (), path: str = "") -> Result:
         """The result at this validator's stage. A secret validator shows neither its name nor its message."""
         if self.secret:
             name, message, hints, why = PRIVATE, _HIDDEN, (), "rules of this machine that are not published"

@@ -28,7 +28,7 @@ def judge(validator: Validator, tally: Tally, event: ToolEvent, now: int) -> lis
         spent = used >= limit
         last = spent and is_last_word(event)
         outcome = BLOCK if spent and not last else WARN
-        results.append(validator.said(outcome, f"{words} of this session are used", _HINTS))
+        results.append(validator.result(outcome, f"{words} of this session are used", _HINTS))
     return results
 
 

@@ -35,11 +35,11 @@ def judge(validator: Validator, concerned: Iterable[str], old: bytes, new: bytes
     paths = sorted(path for path in concerned if path != file)
     if not paths or has_new_line(old, new):
         return None
-    message = f"{named(paths)} changed, and {printable(file)} has no new line"
-    return validator.said(BLOCK, message, (f"say what users notice, in {shell_word(file)}",))
+    message = f"{first_paths(paths)} changed, and {printable(file)} has no new line"
+    return validator.result(BLOCK, message, (f"say what users notice, in {shell_word(file)}",))
 
 
-def named(paths: list[str]) -> str:
+def first_paths(paths: list[str]) -> str:
     """The first few paths, for a message."""
     shown = ", ".join(map(printable, paths[:_SHOWN]))
     return shown + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")

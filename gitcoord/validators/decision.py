@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.names import covers, printable
 from gitcoord.startup.annotations import Iterable
 from gitcoord.validators import BLOCK, Result, Validator
-from gitcoord.validators.changelog import named
+from gitcoord.validators.changelog import first_paths
 
 RECORDS = "docs/adr"
 
@@ -17,8 +17,8 @@ def judge(validator: Validator, concerned: Iterable[str], left: Iterable[str]) -
     if not paths or any(_below(path, places) for path in left):
         return None
     where = printable(" or ".join(places))
-    message = f"{named(paths)} changed, and no record below {where} came with it"
-    return validator.said(BLOCK, message, (f"write down what was decided and why, below {where}",))
+    message = f"{first_paths(paths)} changed, and no record below {where} came with it"
+    return validator.result(BLOCK, message, (f"write down what was decided and why, below {where}",))
 
 
 def _below(path: str, places: list[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.validators import BLOCK, Result, Validator
-from gitcoord.validators.changelog import named
+from gitcoord.validators.changelog import first_paths
 
 
 def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[str]) -> list[Result]:
@@ -14,12 +14,14 @@ def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[s
             f"hand it over: git handoff new --task {tasks[0]}",
             f"or finish it: git coord task complete {tasks[0]}",
         )
-        results.append(validator.said(BLOCK, f"{', '.join(tasks)} would be left without a handoff", hints))
+        results.append(validator.result(BLOCK, f"{', '.join(tasks)} would be left without a handoff", hints))
     if dirty:
         hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
-        results.append(validator.said(BLOCK, f"uncommitted work in {named(sorted(dirty))} is in no handoff", hints))
+        results.append(
+            validator.result(BLOCK, f"uncommitted work in {first_paths(sorted(dirty))} is in no handoff", hints)
+        )
     rest = sorted(set(held) - set(dirty))
     if rest and validator.flag("release"):
         hints = ("release it: git claim release --all", "or hand it over: git handoff new")
-        results.append(validator.said(BLOCK, f"{named(rest)} is still claimed, and in no handoff", hints))
+        results.append(validator.result(BLOCK, f"{first_paths(rest)} is still claimed, and in no handoff", hints))
     return results

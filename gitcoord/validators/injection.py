@@ -132,4 +132,4 @@ def judge(validator: Validator, text: str, path: str = "") -> Result | None:
     said = ", ".join(f"line {number}: {_KINDS[kind]}" for number, kind in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     hint = "a person reviews it first; validator.injection.except lists harmless files"
-    return validator.said(BLOCK, f"it may give instructions to agents ({said}{more})", (hint,), path)
+    return validator.result(BLOCK, f"it may give instructions to agents ({said}{more})", (hint,), path)

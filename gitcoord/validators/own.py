@@ -21,7 +21,7 @@ def judge(validator: Validator, code: int | None, said: bytes) -> Result:
     elif outcome == UNKNOWN:
         ended = f"its command ended with {code}" if code >= 0 else f"its command was ended by signal {-code}"
         words = f"{ended}: {words}" if words else ended
-    return validator.said(outcome, words or ("it says no" if outcome == BLOCK else ""))
+    return validator.result(outcome, words or ("it says no" if outcome == BLOCK else ""))
 
 
 def question(validator: Validator, on: str, agent: str, more: Record) -> Record:

@@ -49,7 +49,9 @@ def judge(validator: Validator, files: Iterable[tuple[str, bytes]]) -> list[Resu
     for path, rows in wrong[:_SHOWN]:
         lines = ", ".join(f"line {number}: {printable(mark)}" for number, mark in rows[:3])
         more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-        results.append(validator.said(BLOCK, f"it is unfinished ({lines}{more})", ("finish it, or take it out",), path))
+        results.append(
+            validator.result(BLOCK, f"it is unfinished ({lines}{more})", ("finish it, or take it out",), path)
+        )
     if len(wrong) > _SHOWN:
-        results.append(validator.said(BLOCK, f"{len(wrong) - _SHOWN} more files are unfinished"))
+        results.append(validator.result(BLOCK, f"{len(wrong) - _SHOWN} more files are unfinished"))
     return results

@@ -19,11 +19,11 @@ def judge(validator: Validator, tally: Tally, event: ToolEvent) -> Result | None
     if event.command:
         failed = times(tally.failures, key)
         if failed >= validator.number("failures", FAILURES):
-            return validator.said(
+            return validator.result(
                 BLOCK, f"this command has failed {failed} times, and nothing was changed in between", _HINTS
             )
         return None
     made = times(tally.edits, key) if event.writes else 0
     if made and made >= validator.number("repeats", REPEATS):
-        return validator.said(BLOCK, f"this very edit was made {made} times already", _HINTS)
+        return validator.result(BLOCK, f"this very edit was made {made} times already", _HINTS)
     return None

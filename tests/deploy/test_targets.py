@@ -10,7 +10,7 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy, subject
 from gitcoord.deploy.model import Deployed, Deploys, all_deploys, deploy_file, deploys_of
-from gitcoord.deploy.targets import Staleness, Target, details, first, match, refusal, targets, to_json
+from gitcoord.deploy.targets import Staleness, Target, details, first_names, match, refusal, targets, to_json
 from gitcoord.ledger.event import Decision, Event, Illegal, apply
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.events.halt import Halt
@@ -120,7 +120,7 @@ def test_either_reason_is_enough() -> None:
 
 
 def test_not_all_names_are_named() -> None:
-    assert first(str(number) for number in range(100, 130)) == tuple(str(number) for number in range(100, 120))
+    assert first_names(str(number) for number in range(100, 130)) == tuple(str(number) for number in range(100, 120))
 
 
 # --- the event

@@ -16,7 +16,7 @@ from gitcoord.base.names import check_agent
 from gitcoord.gates.judge import is_family
 from gitcoord.guard.tools import NAMES
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.identity import below
+from gitcoord.sessions.identity import subagent_of
 from gitcoord.shell.parse import analyse
 from tests.guard.protocol import Speaker, context, reason, understood
 from tests.guard.support import GUARD, Project
@@ -31,7 +31,7 @@ IDS = tuple(f"tool_{n}a1b2c3d4-5e6f-4a5b-8c9d-0123456789{n:02}" for n in range(1
 
 @pytest.mark.parametrize("top", ["a", "bob", "cursor-0123456789ab", "b" * 40, "b" * 58, "b" * 59, "b" * 60, "b" * 64])
 def test_a_name_begins_with_that_of_whoever_is_above(top: str) -> None:
-    line = [*accumulate(IDS, lambda actor, id: below(actor, "claude", "c", id), initial=Actor(top, "i"))]
+    line = [*accumulate(IDS, lambda actor, id: subagent_of(actor, "claude", "c", id), initial=Actor(top, "i"))]
     for above, actor in pairwise(line):
         assert check_agent(actor.agent) == actor.agent
         # Either a name of its own below it, or it acts as that one: the same in all, so that its session is the same too.
@@ -43,14 +43,14 @@ def test_a_name_begins_with_that_of_whoever_is_above(top: str) -> None:
 @pytest.mark.parametrize(("length", "own"), [(51, 12), (52, 8), (59, 4), (60, 0), (64, 0)])
 def test_a_long_name_leaves_less_for_the_id(length: int, own: int) -> None:
     parent = Actor("b" * length, "i")
-    one, two = (below(parent, "claude", "c", id) for id in IDS[:2])
+    one, two = (subagent_of(parent, "claude", "c", id) for id in IDS[:2])
     assert len(one.agent) - length == (own + 1 if own else 0)
     assert (one != two and one.instance != two.instance) == bool(own)
 
 
 def test_a_name_ends_in_the_end_of_the_id() -> None:
-    assert below(Actor("claude-0123456789ab"), "claude", "c", IDS[3]).agent == "claude-0123456789ab.012345678903"
-    assert below(Actor("bob"), "claude", "c", "lock").agent == "bob.lock0"
+    assert subagent_of(Actor("claude-0123456789ab"), "claude", "c", IDS[3]).agent == "claude-0123456789ab.012345678903"
+    assert subagent_of(Actor("bob"), "claude", "c", "lock").agent == "bob.lock0"
 
 
 @pytest.mark.parametrize(("tool", "name"), [(tool, f"{tool}-c1.ag1") for tool in ("claude", "codex", "opencode")])

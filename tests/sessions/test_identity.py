@@ -10,7 +10,7 @@ import pytest
 
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.identity import named, note_process
+from gitcoord.sessions.identity import named_actor, note_process
 from gitcoord.world.open import environ, open_repository
 from tests.support import GitRepo
 
@@ -25,7 +25,7 @@ def ctx(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]
 
 def test_the_note_of_the_parent_names_the_agent(ctx: Context) -> None:
     note_process(ctx, os.getppid(), Actor("alice", "one", 3))
-    assert named(ctx, {}) == Actor("alice", "one", 3)
+    assert named_actor(ctx, {}) == Actor("alice", "one", 3)
 
 
 @pytest.mark.parametrize("line", [2, 3], ids=["agent", "session"])
@@ -35,4 +35,4 @@ def test_a_damaged_note_is_none(ctx: Context, line: int, text: str) -> None:
     lines = note.read_text().split("\n")
     lines[line] = text
     note.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
-    assert named(ctx, {}) is None
+    assert named_actor(ctx, {}) is None

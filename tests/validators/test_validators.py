@@ -87,14 +87,16 @@ def test_what_makes_no_sense_is_not_guessed_at(pairs: list[tuple[str, str]]) -> 
     ("stage", "outcome"), [("enforce", (BLOCK, UNKNOWN)), ("warn", (WARN, WARN)), ("monitor", (PASS, PASS))]
 )
 def test_a_stage_weakens_what_is_said(stage: str, outcome: tuple[str, str]) -> None:
-    said = [validator("lint", stage=stage).said(word, "no") for word in (BLOCK, UNKNOWN)]
+    said = [validator("lint", stage=stage).result(word, "no") for word in (BLOCK, UNKNOWN)]
     assert tuple(result.outcome for result in said) == outcome
     assert [result.stops for result in said] == [stage == "enforce"] * 2
     assert all(result.message == "no" for result in said)
 
 
 def test_a_secret_one_tells_neither_its_name_nor_its_words() -> None:
-    said = validator("codename", private=True, secret=True, why="x").said(BLOCK, "mentions ZEBRA", ("drop ZEBRA",), "a")
+    said = validator("codename", private=True, secret=True, why="x").result(
+        BLOCK, "mentions ZEBRA", ("drop ZEBRA",), "a"
+    )
     assert said.stops and said.path == "a" and said.validator == "private"
     assert "ZEBRA" not in repr(said) and "codename" not in repr(said)
 
@@ -370,4 +372,4 @@ def test_a_person_needs_no_trailer() -> None:
     assert lacks_agent(step, Actor("ada", person=True)) is None
     assert lacks_agent(step._replace(agent="bob"), Actor("alice")) is None
     assert lacks_agent(step._replace(oid=""), Actor("alice")) is None
-    assert isinstance(validator("x").said(PASS, ""), Result)
+    assert isinstance(validator("x").result(PASS, ""), Result)

@@ -70,7 +70,7 @@ class Queue:
 
     def _wait(self) -> None:
         pid = self._holder()
-        if self._tell is not None and is_stopped(pid) and read_file(f"{self._path}.stopped") == _named(pid):
+        if self._tell is not None and is_stopped(pid) and read_file(f"{self._path}.stopped") == _identity_of(pid):
             self._give_up(pid)
             return
         waiting = True
@@ -151,7 +151,7 @@ class Queue:
             self._tell(f"note: going on past {described(pid)}")
             self._tell(f"hint: let it go on: kill -CONT {pid}")
             try:
-                write_file(f"{self._path}.stopped", _named(pid))
+                write_file(f"{self._path}.stopped", _identity_of(pid))
             except OSError:
                 pass  # the next process waits too
         else:
@@ -192,5 +192,5 @@ def described(pid: int) -> str:
     return f"process {pid}{what}{', which is stopped' if is_stopped(pid) else ''}"
 
 
-def _named(pid: int) -> bytes:
+def _identity_of(pid: int) -> bytes:
     return f"{pid} {start_time(pid)}".encode()
