@@ -41,7 +41,7 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
     if not sessions:
         return Answer()
     invocation.fail_open = not any(session.guard.closed for session in sessions.values())
-    findings = _protected_files(effects)
+    findings = _protected_files(event, effects)
     for top, session in sessions.items():
         invocation.open(top)
         session.beat()
@@ -173,7 +173,7 @@ def _with_told(ctx: Context, agent: str, answer: Answer) -> Answer:
 # --- findings that do not depend on claims ------------------------------------------------------------------------------------
 
 
-def _protected_files(effects: FileEffects) -> list[Finding]:
+def _protected_files(event: ToolEvent, effects: FileEffects) -> list[Finding]:
     """git's own directories, and the settings that make the tool call the guard."""
     found = []
     for place in effects.writes:
@@ -185,7 +185,25 @@ def _protected_files(effects: FileEffects) -> list[Finding]:
         elif any(b"coord guard" in read_file(one, 1 << 20) for one in settings_at(path)):
             hints = ("a person may change it, or take the guard out: git coord teardown",)
             found.append(Finding(DENY, "it holds the settings that call this guard", "bypass", path, hints))
+        elif settings_at(path) == [path] and _switches_hooks_off(event, effects):
+            hints = ("a person may change what a tool's hooks are",)
+            found.append(
+                Finding(DENY, "these settings may switch off the hooks that call this guard", "bypass", path, hints)
+            )
     return found
+
+
+_OFF = ("disable", "false", "off")  # in settings that switch hooks off
+
+
+def _switches_hooks_off(event: ToolEvent, effects: FileEffects) -> bool:
+    """Whether what a call writes switches hooks off, or hides its words: by its arguments, its command, or files that the command reads."""
+    texts = [event.command, *(str(value) for value in event.input.values())]
+    if event.command:
+        texts += [read_file(absolute(place), 1 << 20).decode("utf-8", "replace") for place in effects.reads]
+    return any(
+        "\\u00" in text or ("hook" in text and any(word in text for word in _OFF)) for text in map(str.lower, texts)
+    )
 
 
 def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:

@@ -52,7 +52,10 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
     changed_below: list[str] = []
     deleted: list[str] = []
     shared: dict[str, list[str]] = {kind: [] for kind in SHARED}
-    bypasses, unknown = [], []
+    bypasses, unknown = (
+        ["it holds a NUL byte, behind which a shell may run something else"] * ("\0" in event.command),
+        [],
+    )
     if event.command and home is not None:
         from gitcoord.guard.unhooked import without_restoring
 

@@ -18,6 +18,7 @@ class Value(NamedTuple):
 
     choices: tuple[tuple[str, ...], ...] = ()  # none: not known
     below: tuple[str, ...] = ()  # where not known: names of files at or below these directories; none: anything at all
+    whole: tuple[str, ...] = ()  # where not known: names all that lies in these directories, hidden files too
 
 
 NOT_KNOWN = Value()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.names import covers
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, parse
 from gitcoord.shell.paths import base_name, dir_name, join
@@ -137,10 +138,21 @@ def _rsync(run: Run, call: Call) -> None:
                 run.delete(arg, "rsync --remove-source-files deletes it")
     if _is_remote(target):
         return
+    tops = [run.fs.top(cwd) for cwd in run.state.cwds]
+    whole = any(top and covers(path, top) for path in run.resolve(target) for top in tops)
+    if call.name == "rsync" and whole and _deletes_all(given):
+        run.delete(target, "rsync --delete deletes what the source lacks")
     if call.name == "scp" or not any(source.text.endswith("/") for source in sources):
         run.write_all([path for _, path in _targets(run, given)], f"{call.name} writes it")
     else:
         run.write(target, f"{call.name} writes it and what is below")
+
+
+def _deletes_all(given: Given) -> bool:
+    """Whether rsync deletes in the target whatever the source lacks, git's own directory too."""
+    kept = [*given.values("--exclude", "--filter", "-f"), *given.values("--exclude-from")]
+    deletes = any(option == "--del" or option.startswith("--delete") for option, _ in given.options)
+    return deletes and not any(".git" in arg.text or not arg.known for arg in kept)
 
 
 def _is_remote(arg: Arg) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.glob import matches
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.state import Arg, Value, fill
@@ -14,7 +15,9 @@ def perform(run: Run, call: Call) -> None:
     if call.name == "ls":
         # ls prints bare names, which the next command looks up in the current directory.
         named = parse(call.args, "-I -w -T --ignore --color --hide").operands
-        run.output = Value((), tuple(dict.fromkeys((*run.state.cwds, *_roots(run, named)))))
+        listed = tuple(dict.fromkeys((*run.state.cwds, *_roots(run, named))))
+        hidden = any("a" in arg.text.lower() for arg in call.args if arg.text.startswith("-"))
+        run.output = Value((), listed, run.state.cwds if hidden and not named else ())
     elif call.name == "find":
         _find(run, call)
     else:
@@ -40,18 +43,92 @@ def _find(run: Run, call: Call) -> None:
     while at < len(args) and not args[at].text.startswith(("-", "(", "!")):
         at += 1
     roots = _roots(run, args[start:at]) if at > start else run.state.cwds
-    run.output = Value((), roots)
-    _actions(run, call, args[at:], roots)
+    whole = _means(args[at:], roots)
+    run.output = Value((), roots, whole)
+    _actions(run, call, args[at:], roots, whole)
 
 
-def _actions(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) -> None:
+# They choose no files by name, time, size or owner.
+_NEUTRAL = frozenset(
+    [
+        "-delete",
+        "-depth",
+        "-d",
+        "-print",
+        "-print0",
+        "-xdev",
+        "-mount",
+        "-follow",
+        "-noleaf",
+        "-ls",
+        "-a",
+        "-and",
+        "-true",
+        "-daystart",
+        "-ignore_readdir_race",
+        "-prune",
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-fprint",
+        "-fprint0",
+        "-fls",
+        "-fprintf",
+        "-printf",
+        "-mindepth",
+        "-maxdepth",
+        "-type",
+    ]
+)
+_OF_NAME = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")
+_NOT = ("!", "-not")
+_GIT = (".git", "./.git", "./.git/config")
+
+
+def _means(args: list[Arg], roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The directories of which find means everything: its roots, or git's own directory in them; () where it chooses files."""
+    inside = _command_words(args)
+    tests = [i for i, arg in enumerate(args) if i not in inside and (arg.text.startswith("-") or arg.text in _NOT)]
+    names = []
+    for index in tests:
+        word, value = args[index].text, args[index + 1].text if index + 1 < len(args) else ""
+        negated = index > 0 and args[index - 1].text in _NOT
+        if word in _OF_NAME and not negated:
+            names.append(value)
+        elif word not in _NEUTRAL or (word == "-type" and not {"f", "d"} & set(value)):
+            return ()
+    if not all(any(matches(name, word) for word in _GIT) for name in names):
+        return ()
+    anything = all(matches(name, "x") or matches(name, "./x") for name in names)
+    return roots if anything else tuple(f"{root}/.git" for root in roots)
+
+
+def _command_words(args: list[Arg]) -> set[int]:
+    """The words of the commands that find runs."""
+    found: set[int] = set()
+    running = False
+    for index, arg in enumerate(args):
+        if running:
+            found.add(index)
+        running = arg.text in _RUNS or (running and arg.text not in (";", "+"))
+    return found
+
+
+def is_deleting(word: Arg) -> bool:
+    return word.known and word.text.rpartition("/")[2] in ("rm", "unlink", "shred", "srm", "trash")
+
+
+def _actions(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...], whole: tuple[str, ...]) -> None:
     names = run.output
     at = 0
     while at < len(args):
         word = args[at].text
         at += 1
         if word == "-delete":
-            for root in roots or ("",):
+            for root in whole:
+                run.delete(Arg(root, call.raw), "find deletes all that lies there")
+            for root in () if whole else roots or ("",):
                 run.unknown("-delete", "find deletes what it finds there", root)
         elif word in _FILES and at < len(args):
             run.write(args[at], f"find {word} writes it")
@@ -59,6 +136,9 @@ def _actions(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) -> N
             end = at
             while end < len(args) and args[end].text not in (";", "+"):
                 end += 1
+            if at < end and is_deleting(args[at]):
+                for root in whole:
+                    run.delete(Arg(root, call.raw), f"{args[at].text} deletes all that lies there")
             _on_each(run, call, args[at:end], roots)
             at = end + 1
     run.output = names

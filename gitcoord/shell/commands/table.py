@@ -149,7 +149,7 @@ def perform(run: Run, call: Call, row: Row) -> None:
     if call.name == "cat" and call.text is not None and not given.operands:
         run.output = value_of(call.text.rstrip("\n"))
     elif (row.operands == R or call.name == "uniq") and not given.operands:
-        run.output = run.feed  # a filter: its output may be its input
+        run.output = run.feed._replace(whole=())  # a filter: its output may be its input
 
 
 def _is_mode(word: str) -> bool:

@@ -143,7 +143,9 @@ def _grep(run: Run, call: Call) -> None:
             run.read(call.args[0]._replace(text=path or "?", known=bool(path)), f"{call.name} reads all below")
         roots = run.state.cwds
     names = given.has("-l", "-L", "--files-with-matches", "--files-without-match", "--files", "-Z")
-    run.output = Value((), roots) if names and roots else run.feed if not operands and not deep else NOT_KNOWN
+    run.output = (
+        Value((), roots) if names and roots else run.feed._replace(whole=()) if not operands and not deep else NOT_KNOWN
+    )
 
 
 def _jq(run: Run, call: Call) -> None:

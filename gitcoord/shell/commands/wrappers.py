@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.shell import bypass
 from gitcoord.shell.commands.builtins import change_directory
+from gitcoord.shell.commands.find import is_deleting
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, is_assignment, parse
 from gitcoord.shell.state import Arg, fill, value_of
@@ -112,8 +113,12 @@ def _xargs(run: Run, call: Call) -> None:
     places = [arg.text for arg in given.values("-I", "-J", "--replace")] or ["{}"] * (call.name == "parallel")
     words = given.operands
     listed = next((i for i, arg in enumerate(words) if arg.text in (":::", "::::", ":::+")), len(words))
-    below = run.feed.below if not given.has("-a", "--arg-file") and listed == len(words) else ()
+    piped = not given.has("-a", "--arg-file") and listed == len(words)
+    below = run.feed.below if piped else ()
     words = words[:listed]
+    if piped and words and is_deleting(words[0]):
+        for path in run.feed.whole:
+            run.delete(Arg(path, call.raw), f"{words[0].text} deletes all that lies there")
     if not words and call.name == "parallel":
         run.unknown(call.raw, "parallel runs commands that cannot be told")
     if places and any(place in word.text for word in words for place in places):
