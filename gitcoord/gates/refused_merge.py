@@ -1,6 +1,6 @@
 """A refused fast-forward: git has written index and work tree before it asks whether the branch may move.
 
-What the merge wrote is put back where that cannot touch anybody's work: all of it, or nothing. Otherwise the tip is noted, and
+The merge's changes are put back where that cannot touch other work: all of them, or none. Otherwise the tip is noted, and
 pre-commit refuses its content until it has landed or is put back (docs/adr/0047).
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.redo_log import DurableObjects
 
-# git does not look whether there is a branch called like an id, for a warning that nobody would see.
+# git does not search for a branch named like an id: the warning would not be seen.
 _OWN = (*UNHOOKED, "-c", "core.warnAmbiguousRefs=false")
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 # Copies of what a remote has are kept as git keeps what it fetches.

@@ -25,7 +25,7 @@ Env = dict[bytes, bytes]
 
 # The beginnings of git's command lines. There are no others.
 GIT = ("git",)  # as the user's own git: what acts on work trees, the index, refs and settings
-# History and objects as they were written, whatever refs/replace says; no advice about a file of grafts.
+# History and objects as they were written, without refs/replace; no advice about a file of grafts.
 ORIGINAL = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
 LITERAL = (*ORIGINAL, "--literal-pathspecs")
 # gitcoord's own moves of refs run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
@@ -46,7 +46,7 @@ _STRIPPED = (
 OURS = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR", b"GIT_CONFIG_PARAMETERS", b"GIT_CONFIG_COUNT")
 
 _PIPE = 32768
-STARTED: set[int] = set()  # children of gitcoord's own that nobody has waited for yet
+STARTED: set[int] = set()  # gitcoord's own children that are not collected yet
 
 
 def clean_environ(environ: Environ) -> dict[bytes, bytes]:
@@ -210,7 +210,7 @@ class Child:
     def complaint(self) -> str:
         """The child's stderr, after its end.
 
-        What the child has started may still write there, at the place that we would move: so it is not moved.
+        Descendants of the child may still write there, at the shared offset: so it is not moved.
         """
         self.wait()
         text = posix.pread(self._err, 65536, 0).decode("utf-8", "replace").strip()

@@ -16,7 +16,7 @@ _MOST = 32
 
 
 def count_refusal(ctx: Context, agent: str, refusal: Refusal) -> None:
-    """One line for each claim that was in the way."""
+    """One line for each conflicting claim."""
     _count(ctx, agent, [[held["path"], held["agent"]] for held in refusal.blocking_claims])
 
 

@@ -217,7 +217,7 @@ def _tombstones(ctx: Context, commits: list[Commit]) -> list[tuple[str, Oid | No
 
 
 def swap_over_locks(ctx: Context, operations: list[Operation]) -> None:
-    """Swap; where a dead git's locks are in the way, remove them and swap once more. SwapFailed, LockHeld."""
+    """Swap; if that fails on locks of a dead git, remove them and swap once more. SwapFailed, LockHeld."""
     try:
         ctx.store.swap(operations)
     except SwapFailed as failure:
@@ -343,7 +343,7 @@ class _LocalAuthority:
     def _prepare_to_retry(self, operations: Sequence[Operation], failure: SwapFailed) -> None:
         """After a failed swap: wait a little, and remove the locks of a dead git if they were the cause.
 
-        StoreError: something else is in the way, and stays.
+        StoreError: something else prevents it, and stays.
         """
         self._ctx.host.defer_interrupts(False)
         if self._has_lost_race(operations):

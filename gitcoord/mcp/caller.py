@@ -44,7 +44,7 @@ class Caller:
             return self._run(verb, values, words), False
         except GitcoordError as error:
             if isinstance(error, StoreError):
-                self.close()  # git may have gone away: the next call begins anew
+                self.close()  # git may have ended: the next call starts it again
             row = {"ok": False, "error": error.code, "message": error.message, "hints": list(error.hints)}
             return {**row, **error.data}, True
         except OSError as error:

@@ -82,7 +82,7 @@ class Guard(NamedTuple):
     closed: bool = True  # a call that could not be judged is denied
     autoclaim: bool = False  # a free shared path is claimed for the agent that writes there
     unknown: str = ALLOW  # the answer to a shell command whose effects are unknown
-    after: str = TELL  # what is done with files of others that a program changed
+    after: str = TELL  # the answer to changes of others' files by a program
     deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
     ask_read: tuple[str, ...] = ()
 

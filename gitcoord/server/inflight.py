@@ -101,7 +101,7 @@ class Inflight:
         self._boot = boot
         self._mono = mono
         self._entry: Entry | None = None
-        self.enabled = True  # False: nobody waits, and a push may land after what it relied on is gone
+        self.enabled = True  # False: no push waits, and one may land after the claim that it relied on is gone
         self.pid = receive_pack()
 
     # --- tickets
@@ -192,7 +192,7 @@ class Inflight:
         if entry.boot != self._boot:
             return False
         if not entry.pid or entry.namespace != own_namespace():
-            return self._mono() - entry.mono < LEASE_MS  # another container's, or no receive-pack: nobody can be asked
+            return self._mono() - entry.mono < LEASE_MS  # another container's, or no receive-pack: its state is unknown
         return runs_still(entry.pid, entry.start)
 
     # --- the transaction

@@ -184,7 +184,7 @@ def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
                 hints=("try again", "the server's administrator may change gitcoord.server.wait"),
             )
         ctx.host.pause(0.005)
-    ctx.store.refresh()  # what was read before may be what those pushes replaced
+    ctx.store.refresh()  # those pushes may have replaced what was read before
 
 
 def written_by(events: list[Event]) -> Footprint:

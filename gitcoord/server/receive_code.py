@@ -1,6 +1,6 @@
 """A push of code to the server: judged by the rules of every gate, for the agent that the account may act for.
 
-Two phases: what the push changes is gathered first, without the ledger's claims; the verdict comes after all pushes of the
+Two phases: the push's changes are gathered first, without the ledger's claims; the verdict comes after all pushes of the
 ledger that landed before it could be told (`server/inflight.py`).
 """
 

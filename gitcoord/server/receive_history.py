@@ -70,7 +70,7 @@ def judge_history(outcome: Replay, tree: Oid | None, rows: list[Pushed], check: 
         changes = outcome.take(pushed.commit)
         if changes is None:
             raise refused("ledger", f"event {pushed.event.seq} is not legal: {outcome.differences[-1]}")
-        if pushed.event.kind == "repair":  # it makes the whole tree anew
+        if pushed.event.kind == "repair":  # it makes the whole tree again
             tree, changes = None, {key: record for key, record in outcome.state.files.items() if record is not None}
         tree = check(tree, pushed, changes)
     if outcome.differences:

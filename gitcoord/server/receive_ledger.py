@@ -214,7 +214,7 @@ class LedgerPush:
         self.wanted = dict(outcome.grants)
 
     def _follow(self, snapshot: Snapshot) -> None:
-        """Each command on the state that the one before it leaves. What is read comes from the ledger that is here, never from
+        """Judge each command on the state after the one before it. Files are read from the ledger that is here, never from
         the push."""
         groups = chains([pushed.event for pushed in self.pushed])
         if isinstance(groups, Refusal):

@@ -6,8 +6,8 @@ must be the same. Ignored, because only the client can know it and nothing is de
 server bounds it) and by which rule a client saw that a lease had run out (the server must see that itself).
 Taken from the events, because it is about the client's own work tree and harms nobody else: where HEAD was, what was not
 committed, that an earlier process of the same agent is gone, what was refused since, and from which commit on released work
-is judged: the client's repository may have what the server's never had. What is said of commits is not among that: that the
-work contains that commit, which files changed since, and what has landed, is answered by the server.
+is judged: the client's repository may have what the server's never had. Statements about commits are not among that: the
+server itself answers whether the work contains that commit, which files changed since, and what has landed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ClientFacts(NamedTuple):
 
     kept: frozenset[str] = frozenset()  # paths that were not committed
     entries: dict[str, Record] = {}
-    commits: tuple[str, ...] = ()  # where HEAD may have been, here and in other work trees
+    commits: tuple[str, ...] = ()  # commits at which HEAD may have been, in all work trees
     landed: frozenset[str] = frozenset()
     gone: str = ""  # the instance that had died
 
@@ -77,7 +77,7 @@ class Retraced(World):
         commits = self.facts.commits
         self.facts = self.facts._replace(commits=(*commits[1:], *commits[:1]))
 
-    # --- told by the events
+    # --- from the events
 
     def head(self) -> Oid:
         return self.facts.commits[0] if self.facts.commits else ""
@@ -98,12 +98,12 @@ class Retraced(World):
         return self.facts.gone
 
     def runner(self, nonce: str) -> str:
-        return "gone"  # whether the process that ran an effect once lives is known on its own machine
+        return "gone"  # only its own machine knows whether the runner of an effect lives
 
     def within(self, commit: Oid, commits: list[Oid]) -> list[Oid]:
-        return []  # what the client left out for it is left out by `changed`
+        return []  # `changed` leaves out what the client left out
 
-    # --- told by the events, and checked
+    # --- from the events, and checked
 
     def since(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Oid]:
         return {path: self._since(base, commit, path) for path in paths}
@@ -111,7 +111,7 @@ class Retraced(World):
     def _since(self, base: Oid, work: Oid, path: str) -> Oid:
         """The commit since which the event judges the work: the claim's base, or a commit that the work contains.
 
-        What is not released with this work has no change in it, by the client's own word.
+        By the client's word, a path that is not released with this work has no change in it.
         """
         entry = self.facts.entries.get(path)
         if entry is None or entry["commit"] != work:

@@ -19,7 +19,7 @@ class ServerWorld(Retraced, ClientWorld):
     def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
         if not base or self.ctx.store.resolve([base])[0] is not None:
             return super().changed(base, commit, paths)
-        # The base was never pushed (it was rebased, say): what is told of files is checked against the commit alone.
+        # The base was never pushed (it was rebased, say): the event's files are checked against the commit alone.
         return {
             path: [row for row in self.facts.files(path) if file_at(self.ctx, commit, row[0]) == row[1:]]
             for path in paths

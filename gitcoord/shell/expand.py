@@ -1,6 +1,6 @@
 """Words expanded as bash does it: braces, tilde, variables, output of commands, splitting, patterns.
 
-A word becomes one or more choices, each a list of arguments. What cannot be told stays an argument that is not known.
+A word becomes one or more choices, each a list of arguments. An unknown part makes an unknown argument.
 """
 
 from __future__ import annotations

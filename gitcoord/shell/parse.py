@@ -22,7 +22,7 @@ MAX_LISTED = 5000
 def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
     """The command's effects in the order they are met; none for a harmless one.
 
-    What cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found. Raises nothing but the
+    A part that cannot be parsed or followed is an effect of the kind 'unknown', beside the others. Raises nothing but the
     TimedOut of the caller's deadline, which says nothing about the command.
     """
     run = Run(parse, FileSystem(), home)

@@ -79,7 +79,7 @@ class Authority:
         self.states: list[State] = []  # after each event; only the last one where nothing is ever rewound
         self.keeps_states = True
         self.beats: dict[str, Heartbeat] = {}
-        self.moved: Callable[[Changes], None] | None = None  # told of each change
+        self.moved: Callable[[Changes], None] | None = None  # called with each change
         self._invariants = invariants
         first = first_event("setup", EPOCH, "n0", fold=False, sync="main", authority={"local": 1})
         message = encode_event(first)

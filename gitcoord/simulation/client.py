@@ -95,7 +95,7 @@ class Client:
         self.scheduler = scheduler
         self.actor = Actor(agent)
         self.is_calm: Callable[[], bool] = lambda: False
-        self.dozing: dict[tuple[str, str], set[str]] = {}  # who waits below which first component; of all clients
+        self.dozing: dict[tuple[str, str], set[str]] = {}  # the waiters of all clients, by first component
         self.waited: list[int] = []
         self._nonces = 0
 

@@ -63,7 +63,7 @@ class Invariants:
         self._scheduler = scheduler
         self.lines: list[tuple[int, str]] = []
         self.claims = Claims({})
-        self.told: dict[str, str] = {}  # commits that were acknowledged, and to whom
+        self.told: dict[str, str] = {}  # acknowledged commits, and the agents that got the answer
         self.killed: set[str] = set()
         self.lost: set[str] = set()  # commits that the authority lost by a disaster
         self.writes: list[tuple[str, str, int]] = []  # (path, agent, token) of landed changes, newest last

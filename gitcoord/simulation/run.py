@@ -95,7 +95,7 @@ class Simulation:
         def ended(finished: bool) -> None:
             if not finished:
                 self.invariants.note(f"the process of {client.agent} dies")
-                # Somebody starts the agent anew, sooner or later.
+                # The agent is started again, sooner or later.
                 self.scheduler.after(self.chance.randint(1_000, 600_000), lambda: self._start(client))
 
         self.processes[client.agent] = Process(self.scheduler, steps, self._disturb, ended)

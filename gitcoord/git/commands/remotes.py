@@ -42,7 +42,7 @@ def fetch_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec
     return run_bounded(argv, env, deadline, notes=notes)
 
 
-# --- during a check: nobody is asked for a password --------------------------------------------------------------------
+# --- during a check: without password prompts --------------------------------------------------------------------------
 
 
 def look_at_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, ref: str) -> Answer:
@@ -102,8 +102,8 @@ def push_own(
 
 def _start_transfer(argv: list[str], env: Env, notes: LockNotes | None) -> Child:
     """Start a transfer. git locks refs of this clone too: when it fetches, and when it records a push."""
-    # Without a terminal nobody can be asked. Then git, and what serves a repository on this machine to it, are in a group of
-    # their own: whoever kills the group of a command leaves them to end in order.
+    # Without a terminal there are no prompts. Then git, and the server process of a local repository, are in a group of
+    # their own: killing the group of a command lets them end in order.
     shares = has_terminal()
     if notes is None:
         return Child(argv, env, shares_terminal=shares)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from gitcoord.git.locks.owners import Content, LockNotes
 
 _PACKED, _NEW = "packed-refs.lock", "packed-refs.new"
-_SECONDS = 5.0  # how long to wait for a lock that is in the way and that another git may hold
-_SHORT = 1.0  # the same for a lock that is not in the way
+_SECONDS = 5.0  # how long to wait for a needed lock that another git may hold
+_SHORT = 1.0  # the same for a lock that is not needed
 _AGE = 0.1  # seconds; a program that writes refs through a library holds its locks for less
 _SLACK = 10**9  # nanoseconds by which a lock may seem older than its note: a process starts before it can be noted
 _BY_HAND = "if no git process is running in this repository, remove that file and try again"

@@ -26,7 +26,7 @@ class Unsafe(Exception):
 class Node(NamedTuple):
     start: int
     end: int
-    value: Any  # what the text means
+    value: Any  # the parsed value
     items: list[Item] | None = None  # of an object or an array
 
 
@@ -36,7 +36,7 @@ class Item(NamedTuple):
     start: int
     key: str
     node: Node
-    comma: int  # where the comma behind it is; -1 where there is none
+    comma: int  # the index of the comma behind it; -1 for none
 
     @property
     def end(self) -> int:

@@ -15,7 +15,7 @@ SHELL = "sh -c 'PATH=$PATH:$HOME/.local/bin; "
 _MISSING = 'f=$(git rev-parse --git-path gitcoord-missing) && [ ! -e "$f" ] && : >"$f" && echo "gitcoord is not installed: its hooks do nothing" >&2; '
 _LINE = f"{SHELL}command -v git-coord >/dev/null && exec {COMMAND}; {_MISSING}%s'"
 QUIET = _LINE % "exit 0"
-SAYS_ALLOW = _LINE % 'echo "{\\"permission\\":\\"allow\\"}"'  # for tools that take silence for a failure
+SAYS_ALLOW = _LINE % 'echo "{\\"permission\\":\\"allow\\"}"'  # for tools to which no output is a failure
 SKILL = "skills/gitcoord-protocol/SKILL.md"
 
 
@@ -35,11 +35,11 @@ class Known(NamedTuple):
     settings: str  # the file with its hooks, in a project
     own_settings: str  # the same below its home
     hooks: dict[str, dict[str, Any]]  # event -> the entry of ours
-    skeleton: dict[str, Any]  # what a new file of settings has besides
+    skeleton: dict[str, Any]  # further content of a new settings file
     skill: str  # the directory with 'skills', in a project
     own_skill: str  # the same below its home; '..' leaves it
     texts: tuple[str, ...]  # instructions of the project that it reads
-    note: str = ""  # what a person has to do yet
+    note: str = ""  # a step that is left to a person
 
 
 def _flat(events: tuple[str, ...], entry: dict[str, Any], **more: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ def put(text: str | None, body: str) -> str:
         return section
     found = find(text)
     if found is None:
-        # One line break between, always: so what was there can be told from it again, to the byte.
+        # Always one line break between, so that `take` restores the text to the byte.
         return text + newline + section
     return text[: found[0]] + section + text[found[1] :]
 
