@@ -112,7 +112,7 @@ class Change(NamedTuple):
 
 
 def compare(ctx: Context, actor: Actor, event: ToolEvent) -> str:
-    """What is told to the agent about files of others that changed while its command ran; '' where none did."""
+    """The message about files of others that changed while the agent's command ran; '' for none."""
     record = read_holds(ctx)
     _refresh_own(ctx, actor, record)
     call = record["calls"].get(_key(actor.agent, event))
@@ -241,7 +241,7 @@ def _tell_holders(
 
 
 def take_told(ctx: Context, agent: str) -> str:
-    """What this agent is still to be told; it is told once."""
+    """The messages for this agent that are due; each is given once."""
     if not read_holds(ctx)["told"].get(agent):
         return ""
     lines: list[str] = []

@@ -98,7 +98,7 @@ def _held(call: Call, result: Record, brief: bool) -> list[str]:
 
 
 def inherited_lines(rows: list[Record]) -> list[str]:
-    """What ended sessions left uncommitted here, which is the reader's from now on."""
+    """Lines about uncommitted work of ended sessions here that the reader inherits."""
     by_holder: dict[str, list[str]] = {}
     for row in rows:
         by_holder.setdefault(row["from"], []).append(row["path"])

@@ -73,7 +73,7 @@ def _names(ctx: Context, state: State, noted: list[str]) -> list[str]:
 
 
 def _of_this_tree(state: State, world: World, actor: Actor, holder: str) -> list[Claim]:
-    """The uncommitted work that the holder left here. An agent that claimed in several work trees may have left it in another one."""
+    """The holder's claims with uncommitted work in this work tree; an agent may have claimed in several."""
     from gitcoord.sessions.events.inherit import inheritable
 
     claims = inheritable(state, world, actor, holder)

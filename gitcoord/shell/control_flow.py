@@ -154,7 +154,7 @@ def _only_last_prints(node: Node) -> bool:
 
 
 def _prints_words(node: Node) -> bool:
-    """Return whether it prints its words, or its here-document, unchanged. The output of others only suggests names of files."""
+    """Return whether it prints its words, or its here-document, unchanged. Other output only suggests file names."""
     words = [word.raw for word in node.words]
     if words == ["cat"]:
         return any(one.op in ("<<", "<<<") for one in node.redirects)

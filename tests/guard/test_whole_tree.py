@@ -37,7 +37,7 @@ def test_a_part_may_be(project: Project, command: str) -> None:
 
 
 def test_all_below_a_directory_is_deleted(project: Project) -> None:
-    """What find deletes as a whole is judged like `rm -rf`."""
+    """A deletion of a whole tree by find is judged like `rm -rf`."""
     project.claim("shared/a", agent="bob")
     for command in ("find shared -delete", "find shared -type f -exec rm {} +", "find shared | xargs rm"):
         said = project.send(project.speaker().shell(command))

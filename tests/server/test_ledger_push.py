@@ -197,7 +197,7 @@ def test_an_account_sets_up(tmp_path: Path) -> None:
 
 
 def test_only_an_account_of_both_inherits(site: Site) -> None:
-    """What an ended session left goes to an agent for whom the same account acts."""
+    """An agent inherits from an ended session if the same account acts for both."""
     site.setup()
     site.claim("src/a", agent="alice")
     assert site.sync().code == 0

@@ -1,4 +1,4 @@
-"""Which claims of an ended session may pass to another one, as client, server and fsck judge it."""
+"""Claims of an ended session that may pass to another one, as client, server and fsck judge it."""
 
 from __future__ import annotations
 

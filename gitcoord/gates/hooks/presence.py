@@ -1,4 +1,4 @@
-"""Which of gitcoord's gates run here: by the files that git will run, and those that a manager of hooks will run for it."""
+"""The gates of gitcoord that run here: by the files that git will run, and those that a manager of hooks will run for it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def missing_gates(ctx: Context) -> list[MissingGate]:
 
 
 def _directory(ctx: Context) -> str:
-    """Where git looks for hooks."""
+    """The directory in which git looks for hooks."""
     path = ctx.settings.get("core.hookspath")
     if not path:
         return f"{ctx.repo.common_dir}/hooks"
@@ -85,7 +85,7 @@ def _why(directory: str, name: str) -> str:
 
 
 def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> str:
-    """Why a manager does not ask gitcoord at this event; '' where it does."""
+    """The reason why a manager does not ask gitcoord at this event; '' if it does."""
     installed, path = f"{directory}/{event}", manager.file_of(event)
     if path and not asks_gitcoord(read_file(f"{ctx.repo.worktree}/{path}", _LARGEST), event):
         return f"{path} does not ask gitcoord"
