@@ -252,9 +252,11 @@ def _private_places(invocation: Invocation, guard: Guard, effects: FileEffects) 
 
 def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
     found = [Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass") for what in effects.bypasses]
-    if effects.unknown and guard.unknown != ALLOW:
+    # A build is said only where the policy stops such commands: with `warn` every test run would be.
+    unknown = (*effects.unknown, *(effects.builds if guard.unknown in (ASK, DENY) else ()))
+    if unknown and guard.unknown != ALLOW:
         answer = ALLOW if guard.unknown == "warn" else guard.unknown
-        what = printable(effects.unknown[0])
+        what = printable(unknown[0])
         found.append(Finding(answer, f"what this command writes cannot be told: {what}", "unknown"))
     return found
 

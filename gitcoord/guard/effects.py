@@ -10,7 +10,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import of_event, subagent_of
-from gitcoord.shell.effects import SHARED, Effect
+from gitcoord.shell.effects import BUILD, SHARED, Effect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ToolEvent
 from gitcoord.world.open import _preload
@@ -41,6 +41,7 @@ class FileEffects(NamedTuple):
     committed: tuple[Place, ...] = ()  # work trees in which all that is staged is committed
     switched: tuple[Place, ...] = ()  # work trees in which HEAD moves to another branch or base
     hooked: tuple[Place, ...] = ()  # work trees in which a command runs that git's hooks judge
+    builds: tuple[str, ...] = ()  # build tools and test runners
 
 
 def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> FileEffects:
@@ -52,10 +53,9 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
     changed_below: list[str] = []
     deleted: list[str] = []
     shared: dict[str, list[str]] = {kind: [] for kind in SHARED}
-    bypasses, unknown = (
-        ["it holds a NUL byte, behind which a shell may run something else"] * ("\0" in event.command),
-        [],
-    )
+    bypasses = ["it holds a NUL byte, behind which a shell may run something else"] * ("\0" in event.command)
+    unknown: list[str] = []
+    builds: list[str] = []
     if event.command and home is not None:
         from gitcoord.guard.unhooked import without_restoring
 
@@ -68,6 +68,8 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
                 reads += [effect.path] if effect.path else []  # which file cannot be told
             elif effect.kind in shared:
                 shared[effect.kind].append(effect.path)
+            elif effect.kind == BUILD:
+                builds.append(effect.detail)
             elif effect.kind == "bypass":
                 bypasses.append(effect.detail or effect.word)
             else:
@@ -76,7 +78,9 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
     where = _places(cwd, writes), _places(cwd, reads), _places(cwd, changed_below)
     # Of a link only itself is gone.
     left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in deleted))
-    return FileEffects(*where, tuple(bypasses), tuple(unknown), left, *(_places(cwd, shared[kind]) for kind in SHARED))
+    staged, committed, switched, hooked = (_places(cwd, shared[kind]) for kind in SHARED)
+    told = tuple(bypasses), tuple(unknown)
+    return FileEffects(*where, *told, left, staged, committed, switched, hooked, tuple(builds))
 
 
 def _without_own_name(invocation: Invocation, event: ToolEvent, home: Place) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
+from gitcoord.shell.effects import BUILD, BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
 from gitcoord.shell.paths import in_git_dir, is_below_descriptor, is_device, join
 from gitcoord.shell.state import Arg, State
 from gitcoord.startup.annotations import Iterable
@@ -92,6 +92,9 @@ class EffectCollector:
             self.record(BYPASS, path, word, f"{detail}: git's own files are changed by hand")
         else:
             self.record(UNKNOWN, path, word, detail)
+
+    def build(self, word: str, name: str) -> None:
+        self.record(BUILD, "", word, f"'{name}' runs the project's own code")
 
     def bypass(self, word: str, detail: str) -> None:
         self.record(BYPASS, "", word, detail)

@@ -75,6 +75,18 @@ def test_what_cannot_be_told(tmp_path: Path, wish: str) -> None:
     assert ("cannot be told" in words) == (wish not in ("", "allow"))
 
 
+@pytest.mark.parametrize(
+    "command", ["make fmt", "npm run build", "npm test", "cargo build", "pytest -q", "go test ./...", "yarn run gen"]
+)
+def test_builders_are_stopped_where_the_policy_stops_the_unknown(tmp_path: Path, command: str) -> None:
+    for wish in ("allow", "warn", "ask", "deny"):
+        project = Project(tmp_path / wish, config=f"[guard]\n\tunknown = {wish}\n")
+        verdict, words = answer(project, command)
+        assert verdict == {"warn": "allow"}.get(wish, wish), words
+        assert ("cannot be told" in words) == (wish in ("ask", "deny"))
+        assert answer(project, "make --version; npm ls; git status; ls")[0] == "allow"
+
+
 def test_without_its_parser_it_could_not_judge(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing parser is no property of the command: the answer is not that of `unknown`."""
     bare = [word.replace("sys.path.append", "str") for word in GUARD]

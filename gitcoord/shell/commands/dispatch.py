@@ -47,6 +47,9 @@ def program(name: str) -> str:
     return ""
 
 
+_ASKS = ("--version", "--help", "-V", "-h", "version", "help")
+
+
 def perform(run: Run, call: Call) -> None:
     name = program(call.name)
     if name in run.state.aliases and name == call.name:
@@ -58,14 +61,10 @@ def perform(run: Run, call: Call) -> None:
         module.perform(run, call._replace(name=name))
     elif name in TABLE:
         by_table(run, call._replace(name=name), TABLE[name])
-    elif (
-        name in HARMLESS
-        or name in BUILDERS
-        or name
-        and len(call.args) == 1
-        and call.args[0].text in ("--version", "--help", "-V", "-h", "version", "help")
-    ):
+    elif name in HARMLESS or name and len(call.args) == 1 and call.args[0].text in _ASKS:
         return
+    elif name in BUILDERS:
+        run.build(call.name, name)
     elif name:
         run.unknown(call.name, f"what '{base_name(call.name)}' does is not known")
     else:

@@ -46,6 +46,12 @@ _RUNS = {"poetry": ("run",), "uv": ("run",), "pipenv": ("run",), "bundle": ("exe
          "npm": ("exec", "x"), "pdm": ("run",), "rye": ("run",), "hatch": (), "composer": ("exec",)}  # fmt: skip
 
 
+_LOOKS = ("-n", "--dry-run", "--just-print", "-v", "-V", "--version", "-h", "--help", "list", "show", "freeze")
+_SCRIPTS = frozenset(
+    ["run", "run-script", "test", "t", "tst", "start", "build", "bench", "check", "ci", "rebuild", "doc", "nextest"]
+)
+
+
 def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in _FORMATTERS:
@@ -57,7 +63,8 @@ def perform(run: Run, call: Call) -> None:
             run.bypass(call.raw, "takes hooks away")
         elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
             run.unknown_here(call.raw, "pre-commit's hooks may rewrite files")
-    # make, cmake, pip, gradle and the rest build: see known.py.
+    elif not any(arg.text in _LOOKS for arg in call.args):
+        run.build(call.name, name)  # make, cmake, pip, gradle and the rest: see known.py
 
 
 def _formatter(run: Run, call: Call) -> None:
@@ -111,6 +118,8 @@ def _packages(run: Run, call: Call) -> None:
         run.unknown(call.raw, "bun runs a program, which may do anything")
     elif verb in _PACKAGES[call.name][0].split():
         _rewrites(run, call, verb)
+    elif verb in _SCRIPTS:
+        run.build(call.raw, f"{call.name} {verb}")
 
 
 def _inner(run: Run, call: Call, words: list[Arg]) -> None:
@@ -125,6 +134,8 @@ def _inner(run: Run, call: Call, words: list[Arg]) -> None:
     scripted = call.name in ("yarn", "pdm", "rye", "npm", "pnpm")
     if not scripted or name in FAMILY or name in TABLE or name.endswith(".py"):
         run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
+    else:
+        run.build(call.raw, f"{call.name} {name}")
 
 
 def _rewrites(run: Run, call: Call, verb: str) -> None:
@@ -143,7 +154,8 @@ def _go(run: Run, call: Call, verb: str, operands: list[Arg]) -> None:
     if verb == "get" or verb == "mod" and words[1:2] in _GO_MOD or words[:2] == ["work", "use"]:
         for file in ("go.mod", "go.sum"):
             run.write(operands[0]._replace(text=file), f"go {verb} writes it")
-    elif verb == "build" or verb == "test":
+    elif verb in ("build", "test", "run"):
+        run.build(call.raw, f"go {verb}")
         profiles = "-o -coverprofile -cpuprofile -memprofile"
         given = parse(operands[1:], f"{profiles} -run -tags -ldflags -count -timeout")
         run.write_all(given.values(*profiles.split()), f"go {verb} writes it")
