@@ -91,3 +91,13 @@ def test_messages_use_the_projects_words() -> None:
 
 def test_the_check_of_words_can_fail() -> None:
     assert BANNED.search("a holder that fell silent") and not BANNED.search("recommend, untold, a file")
+
+
+PUZZLE = re.compile(r'^ *r?"""(What|Who|Whoever|Whom|Whose)\b.*', re.MULTILINE)
+
+
+@pytest.mark.parametrize("package", ["gitcoord", "tests"])
+def test_a_docstring_names_the_thing(package: str) -> None:
+    """It begins with a noun or a verb, not with a question word."""
+    for module in (ROOT / package).rglob("*.py"):
+        assert PUZZLE.findall(module.read_text()) == [], module
