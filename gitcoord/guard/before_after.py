@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import NotInitialised, StoreError, UsageError
 from gitcoord.base.names import check_path, covers, printable
-from gitcoord.git.files import is_directory, read_file
+from gitcoord.git.files import is_directory, modified, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
 from gitcoord.guard.effects import FileEffects, absolute, actor_of, checked, effects_of, home_of, tops_of
-from gitcoord.guard.findings import Finding, read_decision, settings_at, strictest
+from gitcoord.guard.findings import Finding, allowed_instead, read_decision, settings_at, strictest
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, holds_exist, note_read
 from gitcoord.ledger.context import Context
@@ -251,7 +252,10 @@ def _private_places(invocation: Invocation, guard: Guard, effects: FileEffects) 
 
 
 def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
-    found = [Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass") for what in effects.bypasses]
+    found = [
+        Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass", hints=(allowed_instead(what),))
+        for what in effects.bypasses
+    ]
     # A build is said only where the policy stops such commands: with `warn` every test run would be.
     unknown = (*effects.unknown, *(effects.builds if guard.unknown in (ASK, DENY) else ()))
     if unknown and guard.unknown != ALLOW:
@@ -286,9 +290,15 @@ def _stale_writes(invocation: Invocation, sessions: dict[str, GuardSession], eff
                 continue
             conflict = begin(ctx, agent, path)
             if conflict is not None and conflict.pending:
-                message = f"{conflict.agent} is writing it at this moment: read it again, then write"
+                message = (
+                    f"{conflict.agent} is writing it at this moment; nothing was written: read it again, then write"
+                )
             elif conflict is not None:
-                message = f"{conflict.agent} changed it since you last read it: read it again, then write"
+                when = format_duration(max(1, ctx.host.wall() - modified(path) // 1_000_000_000))
+                message = (
+                    f"{conflict.agent} changed it since you last read it, {when} ago; nothing was written: "
+                    "read it again, then write"
+                )
             else:
                 begun.append((session, path))
                 continue

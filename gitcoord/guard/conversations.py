@@ -9,6 +9,7 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable
 from gitcoord.claims.model import Item
+from gitcoord.gates.judge import path_word
 from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.git.process import Environ
 from gitcoord.guard.effects import actor_of
@@ -23,6 +24,10 @@ from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import DENY, START, STOP, SUBAGENT_STOP, Answer, ToolEvent
 
 _SHOWN = 8
+_HANDOFF = (
+    'git handoff new --state "what works now" --changed "what you changed" --remaining "what is left" '
+    '--next "what to do first"'
+)
 _KEPT = 500  # pieces of work that were asked about
 _NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose it is
 
@@ -144,13 +149,18 @@ def _names(paths: tuple[str, ...]) -> str:
 def _unfinished_work(left: Left) -> list[tuple[str, tuple[str, ...]]]:
     found: list[tuple[str, tuple[str, ...]]] = []
     if left.dirty:
-        hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
-        found.append((f"you would leave uncommitted work that others cannot go on with: {_names(left.dirty)}", hints))
+        files = " ".join(path_word(path) for path in left.dirty[:_SHOWN])
+        hints: tuple[str, ...] = (
+            f'if it is finished and a commit is wanted: git coord commit -m "..." -- {files}',
+            f"or let another agent go on with it: {_HANDOFF}",
+            "or leave it as it is: it stays yours, and you are not asked again",
+        )
+        found.append((f"you leave uncommitted work that others cannot go on with: {_names(left.dirty)}", hints))
     if left.tasks:
         tasks = ", ".join(left.tasks)
         hints = (
             f"finish it: git coord task complete {left.tasks[0]}",
-            f"or hand it over: git handoff new --task {left.tasks[0]}",
+            f"or hand it over: {_HANDOFF} --task {left.tasks[0]}",
         )
         found.append((f"you still have {tasks}", hints))
     return found

@@ -62,6 +62,25 @@ def settings_at(path: str) -> list[str]:
     return found
 
 
+# What a bypass says -> the command that is allowed in its place.
+_INSTEAD = (
+    ("skips the hooks", 'let the hooks judge it: git coord commit -m "..." -- <file>...'),
+    ("git's own files", "use git's own commands, which keep its files consistent"),
+    ("takes a claim away", "wait until its holder releases it: git claim --wait 10m <path>"),
+    ("takes gitcoord's gates away", "a person may do that at a terminal"),
+    ("as whom gitcoord sees", "run the command without that variable: gitcoord knows who you are"),
+    ("hides from git", "run the command directly: gitcoord knows who you are"),
+    ("refs that only gitcoord moves", "claims and releases move them: git claim, git claim release"),
+    ("ledger", "look at it: git coord log; a person repairs it: git coord fsck --repair"),
+    ("NUL", "write the command without a NUL byte"),
+)
+
+
+def allowed_instead(bypass: str) -> str:
+    """The command that is allowed in place of a way around the guard."""
+    return next((hint for words, hint in _INSTEAD if words in bypass), "run the command without that part")
+
+
 def read_decision(guard: Guard, home: str, path: str) -> str:
     """DENY or ASK where an absolute path lies at or below one that the settings name; '' otherwise."""
     for answer, names in ((DENY, guard.deny_read), (ASK, guard.ask_read)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.gates.judge import path_word
 from gitcoord.guard.findings import Finding, strictest
@@ -14,7 +15,7 @@ _CURSOR = "cursor"  # its subagents act in conversations of their own that name 
 _HEADS = {
     ALLOW: "goes through, with a warning",
     ASK: "needs a person's word",
-    DENY: "is refused",
+    DENY: "is refused, nothing was done",
 }
 
 
@@ -28,7 +29,7 @@ def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -
     if len(found) > _SHOWN:
         lines.append(f"  and {len(found) - _SHOWN} more")
     rules = dict.fromkeys(finding.rule for finding in found if finding.rule in RULES)
-    lines += [f"why: {rule}: {session.policy.why(rule)}" for rule in rules]
+    lines += [f"why: {rule}: {session.policy.why(rule)}" for rule in rules if _explains(session, rule)]
     if decision == DENY and any(finding.held for finding in found):
         work = session.other_work()
         lines += [f"other work: {work}: git coord task next"] if work else []
@@ -37,6 +38,15 @@ def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -
     hints = dict.fromkeys(hint for finding in found for hint in finding.hints)
     shown = [*list(hints)[:4], *_cursor_hints(session, found)]
     return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
+
+
+# Of these rules the finding itself says all that the rule's purpose says.
+_PLAIN = ("held", "unclaimed", "uncommitted", "branch", "killed", "halted")
+
+
+def _explains(session: GuardSession, rule: str) -> bool:
+    """Whether the purpose of a rule adds to its finding: also where the policy names a decision record for it."""
+    return rule not in _PLAIN or rule in session.policy.records
 
 
 def _cursor_hints(session: GuardSession, found: list[Finding]) -> list[str]:
@@ -61,5 +71,13 @@ def _holders(finding: Finding) -> list[str]:
     lines = []
     for claim in finding.held[:_SHOWN]:
         reason = f": {printable(str(claim['reason']))}" if claim["reason"] else ""
-        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {expiry(claim)}{reason}")
+        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {_expected(claim)}{expiry(claim)}{reason}")
     return lines
+
+
+def _expected(claim: dict[str, object]) -> str:
+    """Until when the holder thinks it needs the path; '' where it did not say, or that time is over."""
+    from time import time
+
+    left = int(str(claim["since"])) + int(str(claim["expected_seconds"])) - int(time())
+    return f"expected {format_duration(left)} more, " if left > 0 and claim["expected_seconds"] else ""

@@ -49,7 +49,7 @@ def test_what_another_holds_is_denied_everywhere_with_other_work(project: Projec
     assert "free/x: bob holds it [held]" in words and "bob since" in words and "renaming" in words
     assert "other work: t" in words and "Mend the parser: git coord task next" in words
     assert "takeover" not in words
-    assert "why: held: a path that is held is changed by its holder alone" in words
+    assert "why:" not in words  # it would say the same again
 
 
 def test_a_silent_holder_does_not_bind(project: Project) -> None:
@@ -228,7 +228,7 @@ def test_what_another_changed_is_read_again(project: Project) -> None:
     project.send(two.write("free/x", after=True))
     assert "gemini-c2 wrote it" in project.denial(one, "free/x")
     git(project.top, "commit", "-qam", "two's", "--no-verify")
-    assert "gemini-c2 changed it since you last read it: read it again" in project.denial(one, "free/x")
+    assert "gemini-c2 changed it since you last read it" in project.denial(one, "free/x")
     project.send(one.read("free/x"))
     assert project.write(one, "free/x") == "allow"
 

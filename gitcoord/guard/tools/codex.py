@@ -11,7 +11,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SHELL
-from gitcoord.validators.tool_event import AFTER, Answer, Reply, ToolEvent
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, Answer, Reply, ToolEvent
 
 NAME = "codex"
 
@@ -35,5 +35,10 @@ def read(data: Record) -> ToolEvent:
     return event._replace(failed=None, transcript=common.text(data, "transcript_path"))
 
 
+_END = "(that is all gitcoord says)"  # behind the reason Codex writes more into the same line, which a hint must not end with
+
+
 def answer(event: ToolEvent, answer: Answer) -> Reply:
+    if event.phase == BEFORE and answer.decision != ALLOW:
+        answer = answer._replace(reason=f"{common.reason(answer.reason)}\n{_END}")
     return claude.answer_as(event, answer, ask=False)
