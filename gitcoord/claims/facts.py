@@ -35,6 +35,16 @@ def note_first_sight(ctx: Context, agent: str, beat: Heartbeat | None, boot: str
     return Seen(oid, boot, mono)
 
 
+def note_grant(ctx: Context, token: int, boot: str, mono: int) -> int:
+    """The time at which this host first saw the grant of this event unconfirmed (recorded on the first call)."""
+    path = ctx.scratch(f"grants/{token}")
+    words = read_file(path).decode("ascii", "replace").split("\n")
+    if len(words) == 2 and words[0] == boot and words[1].isdecimal():
+        return int(words[1])
+    write_file(path, f"{boot}\n{mono}".encode())
+    return mono
+
+
 def gone_instance(ctx: Context, agent: str) -> str:
     """The instance that `git coord run` launched here for this agent, if it and its supervisor have died; else ''."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("utf-8", "surrogateescape").split("\n")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, Record, record_of, values_of
+from gitcoord.base.codec import Malformed, Record, Shape, check, record_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import Expiry, expiry_of
+from gitcoord.ledger.sessions import OPEN, Expiry, agent_record, expiry_of
 from gitcoord.ledger.state import Part, State
 from gitcoord.ledger.world import World
 from gitcoord.startup.annotations import Iterable
@@ -20,6 +20,11 @@ MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
 _CLAIM = {
     "path": str, "space": str, "agent": str, "session": int, "mode": str, "token": int, "ttl": int, "expected": int,
     "reason": str, "task": str, "base": str, "nonce": str, "at": int, "units": int,
+}  # fmt: skip
+
+
+_CLAIM_OPTIONAL: dict[str, Shape] = {
+    "reserved": {"ticket": int, "priority": str, "blocking": bool, "missed": int, "reserve": int}
 }  # fmt: skip
 
 
@@ -57,13 +62,18 @@ class Claim(NamedTuple):
     nonce: str
     at: int
     units: int
+    reserved: Record | None = (
+        None  # of a grant to a request: what is needed to put the request back if nobody confirms it
+    )
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Claim:
-        return cls._make(values_of(record, _CLAIM, file)).checked(file)
+        found = check(record, _CLAIM, file, _CLAIM_OPTIONAL)
+        return cls._make([*(found[key] for key in _CLAIM), found.get("reserved")]).checked(file)
 
     def to_record(self) -> Record:
-        return record_of(_CLAIM, self)
+        record = record_of(_CLAIM, self)
+        return record if self.reserved is None else {**record, "reserved": self.reserved}
 
     def checked(self, file: str) -> Claim:
         """The claim itself; Malformed if it does not belong into this file of the tree."""
@@ -202,11 +212,11 @@ def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, 
     conflicts = Conflicts([], [])
     for claim in others:
         if claim not in sharers and not compatible(claim.mode, mode):
-            verdict = _judge(state, world, claim)
+            verdict = expiry_of_claim(state, world, claim)
             (conflicts.expired if verdict.expired else conflicts.live).append((claim, verdict))
     if sum(c.units for c in sharers) + units > capacity:
         # Too few units are left: expired claims give theirs back. If that is not enough, all live claims conflict.
-        judged = [(c, _judge(state, world, c)) for c in sharers]
+        judged = [(c, expiry_of_claim(state, world, c)) for c in sharers]
         conflicts.expired.extend(row for row in judged if row[1].expired)
         live = [row for row in judged if not row[1].expired]
         if sum(c.units for c, _ in live) + units > capacity:
@@ -214,8 +224,24 @@ def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, 
     return conflicts
 
 
-def _judge(state: State, world: World, claim: Claim) -> Expiry:
-    return expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+def expiry_of_claim(state: State, world: World, claim: Claim) -> Expiry:
+    """May this claim be expired by the one who looks? A grant that its holder has not confirmed is only reserved."""
+    if claim.reserved is None or is_confirmed(world, claim):
+        return expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+    beat = world.heartbeat(claim.agent)
+    if beat is not None and beat.killed and beat.session >= claim.session:
+        return Expiry(True, "killed", 0)
+    record = agent_record(state, claim.agent)
+    if record is None or record.state != OPEN or record.session != claim.session:
+        return Expiry(True, "session over", 0)
+    left = world.granted_seen(claim.token) + int(claim.reserved["reserve"]) * 1000 - world.mono
+    return Expiry(left < 0, "unconfirmed", max(0, left // 1000))
+
+
+def is_confirmed(world: World, claim: Claim) -> bool:
+    """Has the holder of a grant said by a heartbeat that it knows of it?"""
+    beat = world.heartbeat(claim.agent)
+    return beat is not None and beat.session == claim.session and beat.confirms >= claim.token
 
 
 def overlaps(state: State, one: Item, other: Item) -> bool:

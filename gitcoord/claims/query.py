@@ -14,6 +14,7 @@ from gitcoord.claims.model import (
     claims_part,
     conflicts_of,
     covers_item,
+    expiry_of_claim,
     overlapping,
 )
 from gitcoord.git.files import is_directory
@@ -105,7 +106,7 @@ def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Ac
 
 
 def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
-    verdict = expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+    verdict = expiry_of_claim(state, world, claim)
     return {**claim.to_json(verdict.expires_in), "silent": verdict.expired}
 
 

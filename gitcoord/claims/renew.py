@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claim
-from gitcoord.claims.take import check_ttl, granted
+from gitcoord.claims.take import check_ttl, confirms_of, granted
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.ledger.state import State
@@ -41,10 +41,10 @@ def decide(state: State, command: Renew, world: World) -> Decision:
         what = printable(", ".join(missing)) or "anything"
         raise refused("not-held", f"'{agent}' does not hold {what}", "git claim list --mine")
     ttl = command.ttl or min(claim.ttl for claim in claims)
-    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl)
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl, confirms_of(claims))
     changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
     raise_if(halted(state) if changing else None)
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     for claim in changing:
         chain.add("claim", grant_body(claim, claim.session, command.ttl, capacity_of([claim.item], world)))
     now = [own_claim(chain.state, claim.item, agent) or claim for claim in claims]

@@ -21,6 +21,7 @@ from gitcoord.claims.model import (
     prefetch_around,
 )
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import queue_rules
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, hint_of_ended, next_heartbeat
 from gitcoord.ledger.state import State
@@ -52,6 +53,8 @@ class Take(NamedTuple):
     only: tuple[
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
+    part: bool = False  # of a larger command, which is not decided twice
+    ahead: bool = False  # goes before all who wait
 
 
 class _Terms(NamedTuple):
@@ -109,7 +112,7 @@ def decide(state: State, command: Take, world: World) -> Decision:
     if command.only:
         only = set(command.only)
         expired = {key: row for key, row in expired.items() if key in only}
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     bodies = []
     if command.keep or admitted.opens or not all(_same(owns[item], terms[item], command, admitted) for item in owns):
         bodies = [_body(command, admitted.session, rows, alike, world) for alike, rows in _by_terms(owns, terms)]
@@ -135,16 +138,54 @@ def _grant(
     if expired:
         from gitcoord.claims.events.expire import add_expire  # rarely needed
 
+        chain.grants = not command.part
         beats = add_expire(chain, world, expired, beats)
+        if any(event.granted for event in chain.events):
+            return Decision(chain.events, beats, {}, again=True)
     open_session(chain, command.actor, world, admitted)
     if bodies:
         # If the session was just opened, kept claims have new tokens.
         _give_up_writing(chain, command, world, own_claims(chain.state, items, agent))
+        counted: set[int] = set()
         for body in bodies:
-            chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None)
+            chain.grants = body is bodies[-1]
+            past = _overtaken(chain, command, world, body, counted)
+            chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None, past=past)
+        require_no_deadlock(chain.state, world, agent)
     held = own_claims(chain.state, items, agent)
-    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
+    beat = next_heartbeat(
+        world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held), confirms_of(held)
+    )
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
+
+
+def _overtaken(chain: Chain, command: Take, world: World, body: Record, counted: set[int]) -> tuple[int, ...]:
+    """The tickets of the requests that this claim goes past; Refused where it has to wait for one. An item that the agent holds
+    already is its own before all who wait."""
+    if command.ahead or not chain.state.names("waits"):
+        return ()
+    items = tuple(Item(*pair) for pair in body["items"])
+    new = tuple(item for item in items if own_claim(chain.state, item, chain.agent) is None)
+    past = [
+        t
+        for t in queue_rules().overtaken_by(chain.state, world, chain.agent, new, command.mode, body["units"])
+        if t not in counted
+    ]
+    counted.update(past)
+    return tuple(past)
+
+
+def require_no_deadlock(state: State, world: World, agent: str) -> None:
+    """Refused where what this agent was just given makes it, or others, wait for ever."""
+    if state.names("waits"):
+        from gitcoord.claims.deadlock import refuse_deadlock  # only where somebody waits
+
+        refuse_deadlock(state, world, agent)
+
+
+def confirms_of(claims: list[Claim]) -> int:
+    """The token up to which a heartbeat of the holder of these claims confirms grants; 0 where there is none to confirm."""
+    return max((claim.token for claim in claims if claim.reserved is not None), default=0)
 
 
 def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], terms: _Terms, world: World) -> Record:
@@ -169,6 +210,7 @@ def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim
     if written:
         from gitcoord.claims.events.release import release_items
 
+        chain.grants = False
         release_items(chain, world, written, dirty=False)
 
 
@@ -201,9 +243,13 @@ def _terms(own: Claim | None, item: Item, command: Take, world: World) -> _Terms
         if units > 1:
             units = min(units, world.resource(item.name).capacity)  # which may have shrunk
     else:
-        declared = world.resource(item.name).ttl if item.space == "resource" else 0
-        ttl, expected, units = declared or DEFAULT_TTL, 0, 1
+        ttl, expected, units = default_ttl((item,), world), 0, 1
     return _Terms(command.ttl or ttl, command.expected or expected, command.units or units)
+
+
+def default_ttl(items: tuple[Item, ...], world: World) -> int:
+    """The shortest ttl that the settings give to one of these items."""
+    return min((world.resource(i.name).ttl if i.space == "resource" else 0) or DEFAULT_TTL for i in items)
 
 
 def granted(claims: list[Claim], *, renewed: bool = False) -> dict[str, object]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
-from gitcoord.claims.model import WRITE, Claim, Item, compatible, key_of
+from gitcoord.claims.model import WRITE, Claim, Item, compatible, expiry_of_claim, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import Actor, dead, expiry_of, hint_of_ended
+from gitcoord.ledger.sessions import Actor, dead, hint_of_ended
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Policy, is_attributes_file, is_own_file
@@ -197,7 +197,7 @@ class _Judge:
                 # One's own claim counts until an event ends it: running the gate is itself a heartbeat.
                 holds = holds or claim.mode == WRITE
             elif not compatible(claim.mode, WRITE):
-                verdict = expiry_of(self._state, self._world, claim.agent, claim.session, claim.ttl)
+                verdict = expiry_of_claim(self._state, self._world, claim)
                 if not verdict.expired:
                     others.append(claim.to_json(verdict.expires_in))
         return holds, others

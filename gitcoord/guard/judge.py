@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
-from gitcoord.claims.model import WRITE, Item, compatible, covers_item, overlapping
+from gitcoord.claims.model import WRITE, Item, compatible, covers_item, expiry_of_claim, overlapping
 from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.judge import Change, CommitChange, Verdict, is_family, judge, path_word
@@ -16,7 +16,7 @@ from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case
-from gitcoord.ledger.sessions import Actor, admit_or_none, dead_above, expiry_of
+from gitcoord.ledger.sessions import Actor, admit_or_none, dead_above
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR, Guard, Policy
@@ -188,7 +188,7 @@ class GuardSession:
         for path in paths:
             for claim in overlapping(state, Item("path", path)):
                 if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
-                    verdict = expiry_of(state, self.world, claim.agent, claim.session, claim.ttl)
+                    verdict = expiry_of_claim(state, self.world, claim)
                     narrow = path if covers_item(state, claim, Item("path", path)) else claim.path
                     found += [] if verdict.expired else [(narrow, claim.to_json(verdict.expires_in))]
         return found

@@ -16,17 +16,21 @@ from __future__ import annotations
 from gitcoord.base.codec import MAX_EVENT, VERSION, Malformed, Record, Shape, check, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import Oid, check_agent, printable
-from gitcoord.ledger.kinds import agents_in, kind_of
+from gitcoord.ledger.kinds import agents_in, kind_of, queue_rules
 from gitcoord.ledger.nonces import keep_nonce
 from gitcoord.ledger.sessions import Agent, Heartbeat, agent_file
 from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
 from gitcoord.startup.annotations import Callable, TypeVar
 from gitcoord.startup.namedtuple import NamedTuple
 
 Value = TypeVar("Value")
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
-_COMMON_OPTIONAL: dict[str, Shape] = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
+_COMMON_OPTIONAL: dict[str, Shape] = {
+    "keep": dict, "refused": [{"path": str, "holder": str, "count": int}], "past": [int],
+    "granted": [{"ticket": int, "agent": str, "items": [(str, str)], "past": [int], "capacity": dict}],
+}  # fmt: skip
 _SUBJECT = 100
 
 
@@ -46,6 +50,8 @@ class Event(NamedTuple):
     body: Record
     keep: Record | None = None  # the command, where a given nonce is to be remembered
     refused: tuple[Record, ...] = ()  # what this agent was refused since its last event
+    granted: tuple[Record, ...] = ()  # the requests that are granted by this event, in order
+    past: tuple[int, ...] = ()  # tickets of the requests that its own claim overtakes
 
 
 class Decision(NamedTuple):
@@ -54,6 +60,7 @@ class Decision(NamedTuple):
     events: list[Event]
     beats: list[Heartbeat]
     result: Record
+    again: bool = False  # not the command itself yet: commit this, then decide the command again
 
 
 def encode_event(event: Event) -> bytes:
@@ -65,6 +72,10 @@ def encode_event(event: Event) -> bytes:
         record["keep"] = event.keep
     if event.refused:
         record["refused"] = list(event.refused)
+    if event.granted:
+        record["granted"] = list(event.granted)
+    if event.past:
+        record["past"] = list(event.past)
     line = dumps(record)
     if len(line) > MAX_EVENT:
         raise Malformed("the request is too large for one event", hints=("ask for fewer paths, or a directory",))
@@ -94,13 +105,14 @@ def decode_event(message: bytes) -> Event:
     if parts[2] != f"Seq: {record['seq']}\nKind: {record['kind']}\n".encode():
         raise Malformed("the trailers do not match the event")
     try:
-        for name in (record["agent"], *agents_in(kind, record)):
+        for name in (record["agent"], *agents_in(kind, record), *(row["agent"] for row in record.get("granted", ()))):
             check_agent(name)
     except UsageError as error:
         raise Malformed(error.message) from None
     body = {key: value for key, value in record.items() if key in kind.fields}
     common = {key: record[key] for key in _COMMON}
-    return Event(**common, body=body, keep=record.get("keep"), refused=tuple(record.get("refused", ())))
+    refused, granted, past = (tuple(record.get(key, ())) for key in ("refused", "granted", "past"))
+    return Event(**common, body=body, keep=record.get("keep"), refused=refused, granted=granted, past=past)
 
 
 def effects(state: State, event: Event) -> Changes:
@@ -109,6 +121,8 @@ def effects(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} cannot follow event {state.seq}")
     try:
         changes = kind_of(event.kind).apply(state, event)
+        if event.granted or event.past:
+            changes = queue_rules().apply_grants(state, event, changes)
     except (ValueError, IndexError):
         raise Illegal(f"event {event.seq} names what no file or ref can be called") from None
     own = agent_file(event.agent)
@@ -139,18 +153,44 @@ def check_legal(event: Event, check: Callable[..., Value], *given: object, **how
 class Chain:
     """Builds the events of one command, each on the state that the one before it leaves."""
 
-    def __init__(self, state: State, agent: str, at: int, nonce: str, refused: tuple[Record, ...] = ()) -> None:
+    def __init__(self, state: State, agent: str, world: World, nonce: str, refused: tuple[Record, ...] = ()) -> None:
         self.state = state
         self.agent = agent
-        self.at = at
+        self.world = world
         self.nonce = nonce
         self.refused = refused
+        self.grants = True  # False: the command itself goes on with what its next events free; grants are made when it is True again
+        self._owed: list[str] = []  # files of claims that were freed without grants
         self.events: list[Event] = []
 
-    def add(self, kind: str, body: Record, keep: Record | None = None) -> Event:
-        part = len(self.events)
+    def add(self, kind: str, body: Record, keep: Record | None = None, *, past: tuple[int, ...] = ()) -> Event:
+        """Add an event. Where it frees something, it grants the requests that may go now."""
+        part, state = len(self.events), self.state
         refused = self.refused if not part else ()
-        event = Event(kind, self.state.seq + 1, self.agent, self.at, self.nonce, part, body, keep, refused)
-        self.state = apply(self.state, event)
+        event = Event(
+            kind, state.seq + 1, self.agent, self.world.wall, self.nonce, part, body, keep, refused, (), tuple(past)
+        )
+        changes = effects(state, event)
+        after = state.patched(changes)
+        if (self._owed or may_free(changes)) and after.names("waits"):
+            freed = [*self._owed, *queue_rules().freed_by(state, changes)]
+            rows = queue_rules().grants_after(after, freed, self.world) if self.grants else ()
+            self._owed = [] if self.grants else freed
+            if rows:
+                event = event._replace(granted=rows)
+                after = state.patched(effects(state, event))
+        after.seq = event.seq
+        self.state = after
         self.events.append(event)
         return event
+
+
+def may_free(changes: Changes) -> bool:
+    """May an event with these changes free something that somebody waits for?"""
+    return any(key.startswith(("claims/", "waits/")) or key == "halt" for key in changes)
+
+
+def refs_of(state: State, event: Event) -> dict[str, bool]:
+    """The claim refs that follow from an event: name -> True (points at its commit) or False (gone)."""
+    found = kind_of(event.kind).refs(state, event)
+    return {**found, **queue_rules().refs_of_grants(state, event)} if event.granted else found

@@ -6,7 +6,8 @@ from gitcoord.base.codec import Malformed, Record, record_of, values_of
 from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
 
-FORMAT_MAJOR, FORMAT_MINOR = 1, 0
+FORMAT_MAJOR, FORMAT_MINOR = 1, 1
+QUEUE = 1  # the minor version from which on requests wait in the ledger: earlier versions may not write there
 
 _FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
 
@@ -30,6 +31,12 @@ def format_record(state: State) -> Format:
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
         raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
     return Format._make(values_of(record, _FORMAT, "format"))
+
+
+def with_queue(state: State) -> dict[str, Record | None]:
+    """The change that makes a ledger one with a queue; none where it is one."""
+    found = format_record(state)
+    return {} if found.minor >= QUEUE else {"format": found._replace(minor=QUEUE).to_record()}
 
 
 def folds_case(state: State) -> bool:

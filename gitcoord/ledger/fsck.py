@@ -15,9 +15,8 @@ from gitcoord.git.store import Reader, Store
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.event import Event, Illegal, effects
+from gitcoord.ledger.event import Event, Illegal, effects, refs_of
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
 from gitcoord.ledger.named_ledger import no_ledger, other_ledger
 from gitcoord.ledger.sessions import KILLED, OPEN, Agent, Heartbeat, agent_records
@@ -72,7 +71,7 @@ class Replay:
             self._accept_repair()
         elif self.skipped:
             self._since.append(commit.oid)
-        for ref, present in kind_of(event.kind).refs(self.state, event).items():
+        for ref, present in refs_of(self.state, event).items():
             if present:
                 self.grants[ref] = commit.oid
             else:

@@ -30,6 +30,8 @@ KINDS = {
     "expire": "claims",
     "takeover": "claims",
     "disown": "claims",
+    "wait": "claims",
+    "leave": "claims",
     "start": "sessions",
     "stop": "sessions",
     "kill": "sessions",
@@ -196,3 +198,8 @@ def kind_of(name: str) -> Kind:
         raise Malformed(f"events of kind {name[:40]!r} are not known here", hints=("upgrade gitcoord on this side",))
     found: Kind = __import__(f"gitcoord.{KINDS[name]}.events.{name}", fromlist=("KIND",)).KIND
     return found
+
+
+def queue_rules() -> Any:
+    """The rules of the queue for claims, loaded by name where somebody waits: they stand above the events that ask for them."""
+    return __import__("gitcoord.claims.queue", fromlist=("apply_grants",))

@@ -20,10 +20,10 @@ SLOT_FLOOR_MS, REMOTE_SLOT_MS = 100, 30_000  # the shortest, where a beat is a l
 SESSION_TTL = 30 * 60
 MAX_SKEW = 30 * 60
 MAX_LOST = 32
-EXPIRED_BY = ("killed", "session over", "same clock", "older than any skew", "watched")
+EXPIRED_BY = ("killed", "session over", "same clock", "older than any skew", "watched", "unconfirmed")
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
-_BEAT_OPTIONAL = {"judged": int, "killed": int}
+_BEAT_OPTIONAL = {"judged": int, "killed": int, "confirms": int}
 _LOST: dict[str, Shape] = {"space": str, "path": str, "token": int, "by": str, "seq": int, "cause": str}
 _AGENT: dict[str, Shape] = {
     "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int, "lost": [_LOST],
@@ -99,6 +99,7 @@ class Heartbeat(NamedTuple):
     slot: int
     judged: int = 0  # Seq of an expiry that judged this beat
     killed: int = 0  # Seq of the kill that put a tombstone here
+    confirms: int = 0  # grants of requests up to this token are known to the agent
 
 
 class Seen(NamedTuple):
@@ -163,8 +164,10 @@ def decode_heartbeat(oid: str, data: bytes) -> Heartbeat:
     return Heartbeat(oid=oid, **fields)
 
 
-def next_heartbeat(old: Heartbeat | None, agent: str, session: int, world: World, ttl: int = 0) -> Heartbeat | None:
-    """The beat to write now, or None where the last one still covers this slot."""
+def next_heartbeat(
+    old: Heartbeat | None, agent: str, session: int, world: World, ttl: int = 0, confirms: int = 0
+) -> Heartbeat | None:
+    """The beat to write now, or None where the last one still covers this slot and confirms the same grants."""
     same = old is not None and old.session == session and not old.killed
     slot = old.slot if same and old is not None else SLOT_MS
     if ttl:
@@ -177,9 +180,11 @@ def next_heartbeat(old: Heartbeat | None, agent: str, session: int, world: World
         and old.slot == slot
         and old.mono >= start
         and not old.judged
+        and confirms <= old.confirms
     ):
         return None
-    return Heartbeat("", agent, world.boot, session, start, world.wall, slot)
+    known = old.confirms if same and old is not None else 0
+    return Heartbeat("", agent, world.boot, session, start, world.wall, slot, confirms=max(known, confirms))
 
 
 def expiry_of(state: State, world: World, agent: str, session: int, ttl: int) -> Expiry:

@@ -22,9 +22,8 @@ from gitcoord.git.store import Operation, SwapFailed, Update, Verify, as_update,
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.event import Decision, Event, commit_bytes, effects
+from gitcoord.ledger.event import Decision, Event, commit_bytes, effects, refs_of
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
-from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import count_refusal, forget_refusals, pending_refusals
 from gitcoord.ledger.sessions import Heartbeat, agent_record, encode_heartbeat, is_torn_kill
 from gitcoord.ledger.snapshot import Snapshot, history, read_heartbeat, read_snapshot
@@ -124,7 +123,7 @@ def _transact(ctx: Context, authority: Authority, request: Request) -> Record:
             done = authority.commit(attempt)
             if done is not None:
                 _clean_up(ctx, actor, done)
-                if not done.is_torn_kill:
+                if not (done.is_torn_kill or done.decision.again):
                     return result_for(actor, done)
             ctx.host.defer_interrupts(False)
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
@@ -173,7 +172,7 @@ def fix_torn_refs(ctx: Context, snapshot: Snapshot) -> bool:
     wanted: dict[str, Oid | None] = {}
     for commit in reversed(commits):
         event = commit.event
-        for ref, present in kind_of(event.kind).refs(snapshot.state, event).items():
+        for ref, present in refs_of(snapshot.state, event).items():
             wanted[ref] = commit.oid if present else None
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, ctx.store.resolve(list(wanted)))]
     rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, commits)]
@@ -258,7 +257,7 @@ def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, 
         }
         tree = editor.edit(tree, blobs) or store.write("tree", b"")
         head = store.write("commit", event_commit(ctx, event, tree, head))
-        for ref, present in kind_of(event.kind).refs(state, event).items():
+        for ref, present in refs_of(state, event).items():
             wanted[ref] = head if present else None
         state = state.patched(changes)
         state.seq = event.seq

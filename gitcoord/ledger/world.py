@@ -33,6 +33,15 @@ class Resource(NamedTuple):
     declared: bool = False
 
 
+class Waiting(NamedTuple):
+    """The settings of the queue."""
+
+    overtake: int = 3  # a request is overtaken so often, and then never again
+    reserve: int = 15  # seconds for which a grant to a process that waits is kept unconfirmed
+    reserve_queued: int = 120  # the same where nobody waits for the answer
+    highest: str = "high"  # the highest priority that an agent may ask for
+
+
 def memoized(method: Method) -> Method:
     """Decorator: a method of a world gives the first answer again. Arguments are strings, numbers or lists of them."""
 
@@ -68,6 +77,10 @@ class World:
         """Since when this host has seen the agent's heartbeat unchanged; recorded at the first call."""
         raise NotImplementedError
 
+    def granted_seen(self, token: int) -> int:
+        """The time on this host's clock (`mono`) at which it first saw this grant unconfirmed; recorded at the first call."""
+        raise NotImplementedError
+
     def gone_instance(self, agent: str) -> str:
         """The instance that was launched here under this name, if it and its supervisor have died; else ''."""
         raise NotImplementedError
@@ -93,6 +106,10 @@ class World:
         """The declared resources that a claim on this one would cover or be covered by."""
         found = self.resources()
         return {other: found[other] for other in found if covers(other, name) or covers(name, other)}
+
+    def waiting(self) -> Waiting:
+        """The settings of the queue."""
+        return Waiting()
 
     def approvers(self) -> list[str]:
         raise NotImplementedError

@@ -195,6 +195,7 @@ def written_by(events: list[Event]) -> Footprint:
         one = kind_of(event.kind).touches(event)
         if one.all:
             return EVERYTHING
+        paths.update(name for row in event.granted for space, name in row["items"] if space == "path")
         agents.update(one.agents)
         paths.update(one.paths)
     return footprint(agents, paths) if agents or paths else NOTHING

@@ -15,7 +15,7 @@ from gitcoord.git.store import Object, RefUpdate, Store
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.event import Event, Illegal, commit_bytes, effects
+from gitcoord.ledger.event import Event, Illegal, commit_bytes, effects, refs_of
 from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.sessions import Heartbeat, decode_heartbeat, encode_heartbeat
@@ -237,7 +237,7 @@ class LedgerPush:
     def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
         """Make the tree after one more event, and compare it with the pushed one."""
         changes = effects(self._state, pushed.event)
-        for ref, present in kind_of(pushed.event.kind).refs(self._state, pushed.event).items():
+        for ref, present in refs_of(self._state, pushed.event).items():
             self.wanted[ref] = pushed.commit.oid if present else None
         self._state = self._state.patched(changes)
         self._state.seq = pushed.event.seq

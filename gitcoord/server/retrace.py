@@ -201,7 +201,8 @@ def _essence(event: Event) -> tuple[object, ...]:
     judged = kind_of(event.kind).judged
     if judged:
         body = {**body, judged: [{**row, "rule": ""} for row in body[judged]]}
-    return (event.kind, event.seq, event.agent, event.nonce, event.part, body, event.keep, event.refused)
+    rest = (event.keep, event.refused, event.granted, event.past)
+    return (event.kind, event.seq, event.agent, event.nonce, event.part, body, *rest)
 
 
 def _differs(events: list[Event], made: list[Event]) -> Refusal:

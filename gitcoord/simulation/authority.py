@@ -125,6 +125,7 @@ class Authority:
             self._invariants.fail(f"a rule made an event that may not follow: {error.message}")
         for _, beat in push.beats:
             self._beat(beat, push.made)
+        self._invariants.settled()
         for commit in () if push.restores else push.commits:
             self._invariants.swapped(decode_event(commit.message), self.beats)
         return True

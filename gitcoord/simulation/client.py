@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from gitcoord.base.errors import Refusal, Refused
+from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.leave import decide as decide_leave
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.release import decide as decide_release
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.events.wait import decide as decide_wait
 from gitcoord.claims.model import Item
 from gitcoord.claims.renew import Renew
 from gitcoord.claims.renew import decide as decide_renew
@@ -54,8 +60,17 @@ class Goal:
         self.think = chance.randint(0, 20_000)
         self.hold = chance.randint(100, 90_000)
         self.more = chance.choice(paths) if chance.random() < 0.2 else None
+        self.way = chance.choice(("plain", "wait", "wait", "wait", "queue"))
+        self.priority = chance.choice(("normal", "normal", "normal", "high", "low"))
         self.forgets = chance.random() < 0.05  # the agent never gives it back
         self.stops = chance.random() < 0.1  # the agent ends its session instead of releasing
+
+    def for_more(self) -> Goal:
+        """What it needs besides, as a goal of its own."""
+        more = copy(self)
+        assert self.more is not None
+        more.items, more.units = (self.more,), 0
+        return more
 
 
 def top_of(item: Item) -> tuple[str, str]:
@@ -103,6 +118,9 @@ class Client:
 
     def work(self, goals: list[Goal]) -> Steps:
         """Do these goals one after the other; those that are done are taken from the list, also for a later process."""
+        # An agent that was started anew gives back what an earlier process left.
+        yield from self._release_all()
+        goal = goals[0]
         while goals:
             goal = goals[0]
             yield goal.think
@@ -111,18 +129,39 @@ class Client:
                 self.waited.append(self.scheduler.now - began)
                 yield from self._hold(goal)
             goals.pop(0)
+        if not goal.forgets:
+            yield from self._release_all()
 
-    def _claim(self, goal: Goal, patience: int) -> Run:
-        """Ask for the items until they are granted. An agent may give up only while faults are injected."""
+    def _release_all(self) -> Run:
+        for _ in range(20):
+            answers = [(yield from self.transact(decide_leave, Leave(self.actor)))]
+            answers.append((yield from self.transact(decide_release, Release(self.actor))))
+            if "unknown" not in answers:
+                return
+
+    def _claim(self, goal: Goal, patience: int, *, gives_up: bool = False) -> Run:
+        """Take or wait. Who is not disturbed any more does not give up, unless `gives_up` says so."""
         deadline = self.scheduler.now + patience
         while True:
-            take = Take(self.actor, goal.items, goal.mode, ttl=goal.ttl, units=goal.units)
-            answer = yield from self.transact(decide_take, take)
-            if isinstance(answer, dict):
+            answer = yield from self._ask(goal)
+            if isinstance(answer, dict) and not answer.get("waiting"):
                 return True
-            if answer not in ("held", "unknown", "halted") or (self.scheduler.now > deadline and not self.is_calm()):
+            if answer == "deadlock":
+                self.invariants.figures["deadlocks"] += 1
+                return False
+            late = self.scheduler.now > deadline and (gives_up or not self.is_calm())
+            if late and goal.way != "plain":
+                yield from self.transact(decide_leave, Leave(self.actor))
+            if late or (isinstance(answer, str) and answer not in ("held", "kept", "unknown", "halted")):
                 return False
             yield from self._doze(goal.items)
+
+    def _ask(self, goal: Goal) -> Run:
+        take = Take(self.actor, goal.items, goal.mode, ttl=goal.ttl, units=goal.units)
+        if goal.way == "plain":
+            return (yield from self.transact(decide_take, take))
+        wait = Wait(self.actor, goal.items, goal.mode, goal.ttl, units=goal.units, priority=goal.priority)
+        return (yield from self.transact(decide_wait, wait._replace(blocking=goal.way == "wait")))
 
     def _doze(self, items: tuple[Item, ...]) -> Run:
         """Sleep before the next request. On one machine a notification ends this early; over a network nothing does."""
@@ -130,7 +169,7 @@ class Client:
         for key in keys:
             self.dozing.setdefault(key, set()).add(self.agent)
         try:
-            yield self.chance.randint(3_000, 10_000) if self.machine.is_remote else POLL
+            yield self.chance.randint(1_000, 5_000) if self.machine.is_remote else POLL
         finally:
             for key in keys:
                 self.dozing[key].discard(self.agent)
@@ -139,7 +178,7 @@ class Client:
         """Work on the items with heartbeats, land the work, and release."""
         until = self.scheduler.now + goal.hold
         if goal.more is not None:
-            yield from self.transact(decide_take, Take(self.actor, (goal.more,), goal.mode, ttl=goal.ttl))
+            yield from self._claim(goal.for_more(), patience=60_000, gives_up=True)
         while self.scheduler.now < until:
             yield min(SLOT, until - self.scheduler.now)
             yield from self.transact(decide_renew, Renew(self.actor))
@@ -188,7 +227,9 @@ class Client:
             if done:
                 if push.commits:
                     self.invariants.acknowledged(self.authority, push.head, self.agent, answer.events[-1].seq, highest)
-                return answer.result
+                if not answer.again:
+                    return answer.result
+                continue
             self.invariants.figures["lost races"] += 1
             looked = looked or self.scheduler.now > began
         return "unknown"

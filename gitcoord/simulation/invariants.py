@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.ledger.event import decode_event, effects
 from gitcoord.ledger.state import State
+from gitcoord.simulation.queue_invariants import Waiters, overlaps
 from gitcoord.simulation.world import RESOURCES
 
 TYPE_CHECKING = False
@@ -23,11 +24,6 @@ SLOWEST = 0.95  # the slowest clock against the true time: a claim may be expire
 
 class Violation(Exception):
     """An invariant does not hold."""
-
-
-def overlaps(one: str, other: str) -> bool:
-    """Return whether the paths are equal, or one is above the other."""
-    return one == other or "." in (one, other) or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 class Claims:
@@ -63,6 +59,10 @@ class Invariants:
         self._scheduler = scheduler
         self.lines: list[tuple[int, str]] = []
         self.claims = Claims({})
+        self.waiters = Waiters(self.require)
+        self.sessions: dict[str, tuple[str, int]] = {}
+        self.is_halted = False
+        self.grants_at: dict[int, int] = {}
         self.told: dict[str, str] = {}  # acknowledged commits, and the agents that got the answer
         self.killed: set[str] = set()
         self.lost: set[str] = set()  # commits that the authority lost by a disaster
@@ -76,6 +76,10 @@ class Invariants:
             "fenced": 0,
             "refused": 0,
             "lost races": 0,
+            "waits": 0,
+            "missed": 0,
+            "overtakings": 0,
+            "deadlocks": 0,
         }
 
     # --- telling
@@ -96,6 +100,8 @@ class Invariants:
     def appended(self, before: State, event: Event, changes: Changes, beats: dict[str, Heartbeat] | None) -> None:
         """Check an appended event. `beats`: the heartbeats before the swap; None for a restored event."""
         self.figures["events"] += 1
+        self.figures["waits"] += event.kind == "wait" and not event.body["ticket"]
+        self.figures["overtakings"] += len(event.past) + sum(len(row["past"]) for row in event.granted)
         self.note(f"{event.seq} {event.kind} by {event.agent}: {_short(event)}")
         self.require(
             event.seq == before.seq + 1 or (event.kind == "epoch" and event.seq > before.seq),
@@ -117,6 +123,12 @@ class Invariants:
             lacking = [name for space, name in event.body["items"] if (space, name) not in made]
             self.require(not lacking, f"event {event.seq} was granted without {', '.join(lacking)}")
         self._follow(event, changes)
+        for key, record in changes.items():
+            if key.startswith("agents/") and record is not None:
+                self.sessions[record["agent"]] = (record["state"], record["session"])
+        if event.granted:
+            self.grants_at.setdefault(event.seq, self._scheduler.now)
+        self.waiters.appended(event, changes)
 
     def _expired(self, event: Event, beats: dict[str, Heartbeat]) -> None:
         """Check an expiry: it names the present heartbeat, and no live holder loses a claim before its ttl is over."""
@@ -129,10 +141,23 @@ class Invariants:
             )
             silent = self._scheduler.now - self.beat_at.get(row["agent"], 0)
             over = beat is not None and (beat.killed or beat.session > row["session"])
+            over = over or self.sessions.get(row["agent"]) != ("open", row["session"])
+            if row["rule"] == "unconfirmed":
+                self._unconfirmed(event, row, beat)
+                continue
             self.require(
                 bool(over) or silent >= row["ttl"] * 1000 * SLOWEST,
                 f"event {event.seq} expires a claim of {row['agent']}, which was heard {silent} ms ago, ttl {row['ttl']} s",
             )
+
+    def _unconfirmed(self, event: Event, row: Record, beat: Heartbeat | None) -> None:
+        self.figures["missed"] += 1
+        known = beat is not None and beat.session == row["session"] and beat.confirms >= row["token"]
+        self.require(not known, f"event {event.seq} ends a reservation that {row['agent']} has confirmed")
+        kept = self._scheduler.now - self.grants_at.get(row["token"], 0)
+        self.require(
+            kept >= 15_000 * SLOWEST, f"event {event.seq} ends a reservation of {row['agent']} after {kept} ms"
+        )
 
     def _follow(self, event: Event, changes: Changes) -> None:
         """Compare the claims that the event changed with all others."""
@@ -163,6 +188,10 @@ class Invariants:
                 self.require("write" not in (record["mode"], other["mode"]), f"conflicting claims: {both}")
         self.require(units <= max(capacity, record["units"]), f"{units} units of {record['path']} are held")
 
+    def settled(self) -> None:
+        """After each swap."""
+        self.waiters.settled(self.sessions, self.is_halted)
+
     def swapped(self, event: Event, beats: dict[str, Heartbeat]) -> None:
         """Check one event of a swap, with the heartbeats that moved together with it."""
         body = event.body
@@ -182,6 +211,8 @@ class Invariants:
         self.note(f"DISASTER: the authority loses its last {len(commits)} events")
         self.lost.update(commits)
         self.claims = Claims(state.below("claims"))
+        self.waiters.reset(state.below("claims"), state.below("waits"))
+        self.sessions = {r["agent"]: (r["state"], r["session"]) for r in state.below("agents").values()}
         self.killed = {r["agent"] for r in state.below("agents").values() if r["state"] == "killed"}
         self.writes.clear()  # tokens from before the disaster may be given again until somebody repairs it
 
@@ -235,5 +266,8 @@ def _short(event: Event) -> str:
     body = event.body
     items = body.get("items") or [[r["space"], r["path"]] for r in body.get("released") or body.get("claims") or ()]
     words = [f"@{name}" if space == "resource" else name for space, name in items]
-    words += [str(body[key]) for key in ("target", "session", "mode", "units") if key in body]
+    words += [str(body[key]) for key in ("target", "session", "mode", "units", "ticket", "priority") if key in body]
+    if event.past:
+        words.append(f"past {list(event.past)}")
+    words += [f"-> {row['ticket']} of {row['agent']} past {row['past']}" for row in event.granted]
     return " ".join(words)

@@ -47,6 +47,7 @@ class Machine:
         self.rate = 1.0
         self.offset = 0  # of the wall clock, in seconds
         self.sightings: dict[str, Seen] = {}
+        self.grants: dict[int, int] = {}  # when a grant that waits for its confirmation was first seen here
         self.cut_until = 0  # the link is down up to this time
         self.highest = view.state.seq  # the highest number of an event that was ever seen here
         self.is_behind = False  # the authority has lost events that were seen here

@@ -10,6 +10,7 @@ from importlib import import_module
 
 from gitcoord.claims.events import claim as claim_event
 from gitcoord.claims.model import Claim, Conflicts, overlapping
+from gitcoord.claims.queue import Queue
 from gitcoord.ledger.sessions import Expiry
 from gitcoord.simulation.authority import Authority, push_of
 from gitcoord.simulation.client import Client
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Patches = dict[str, Any]  # "module:name" or "module:Class.name" -> what stands there instead
 
 _MODEL, _CLAIM, _TAKE = "gitcoord.claims.model", "gitcoord.claims.events.claim", "gitcoord.claims.take"
+_REQUESTS, _QUEUE = "gitcoord.claims.requests", "gitcoord.claims.queue"
 _SESSIONS, _CLIENT, _AUTHORITY = (
     "gitcoord.ledger.sessions",
     "gitcoord.simulation.client",
@@ -31,7 +33,7 @@ _SESSIONS, _CLIENT, _AUTHORITY = (
 
 def two_writers() -> Patches:
     """A write claim is compatible with any other."""
-    return {f"{_MODEL}:compatible": lambda held, asked: True, f"{_CLAIM}:compatible": lambda held, asked: True}
+    return {f"{module}:compatible": lambda held, asked: True for module in (_MODEL, _CLAIM)}
 
 
 def overlap_unseen() -> Patches:
@@ -141,12 +143,98 @@ def replay_differs() -> Patches:
     return {f"{_CLAIM}:KIND": claim_event.KIND._replace(apply=drifting)}
 
 
+# --- the queue
+
+
+def overtakings_not_counted() -> Patches:
+    """A request that goes past others does not say so."""
+    plain = Queue.grants
+
+    def grants(self: Queue) -> list[tuple[Any, list[Any]]]:
+        return [(request, []) for request, _ in plain(self)]
+
+    return {f"{_QUEUE}:Queue.grants": grants}
+
+
+def plain_claim_not_counted() -> Patches:
+    """A claim without a request goes past those who wait, and does not say so."""
+    plain = import_module(_QUEUE).overtaken_by
+
+    def overtaken(*given: Any) -> list[int]:
+        plain(*given)
+        return []
+
+    return {f"{_QUEUE}:overtaken_by": overtaken}
+
+
+def plain_claim_jumps() -> Patches:
+    """A claim without a request takes what is kept for another."""
+    return {f"{_QUEUE}:kept_for": lambda queue, claim: None}
+
+
+def overtaken_for_ever() -> Patches:
+    """A request may be overtaken any number of times."""
+    return {
+        f"{_QUEUE}:kept_for": lambda queue, claim: None,
+        f"{_QUEUE}:Queue.kept_for": lambda self, request, before, **how: None,
+    }
+
+
+def grant_out_of_order() -> Patches:
+    """The last that came is the first that goes."""
+    return {f"{_QUEUE}:Queue.rank": lambda self, request: (0, 0, -request.ticket)}
+
+
+def classes_ignored() -> Patches:
+    """Priorities do not count."""
+    return {f"{_QUEUE}:Queue.rank": lambda self, request: (request.overtaken < self.limit, 0, request.ticket)}
+
+
+def nobody_granted() -> Patches:
+    """An event that frees something grants nothing."""
+    return {f"{_QUEUE}:grants_after": lambda *_: ()}
+
+
+def reservation_never_expires() -> Patches:
+    """A grant that nobody confirms is kept for ever."""
+    plain = import_module(_MODEL).expiry_of_claim
+
+    def expiry(state: Any, world: Any, claim: Any) -> Expiry:
+        found = plain(state, world, claim)
+        return Expiry(False, "unconfirmed", 1) if found.rule == "unconfirmed" else found
+
+    return {f"{module}:expiry_of_claim": expiry for module in (_MODEL, "gitcoord.claims.events.expire")}
+
+
+def confirmation_ignored() -> Patches:
+    """A grant is taken back although its holder has confirmed it."""
+    return {f"{_MODEL}:is_confirmed": lambda world, claim: False}
+
+
+def ticket_reused() -> Patches:
+    """A request that missed its turn keeps its place."""
+    plain = import_module(_REQUESTS).returned
+    return {f"{_REQUESTS}:returned": lambda claims, ticket: plain(claims, claims[0].reserved["ticket"])}
+
+
+def wait_outlives_session() -> Patches:
+    """An agent whose session is over still waits."""
+    return {f"{_REQUESTS}:drop_all": lambda state, agent, changes: None}
+
+
+def no_reduction_test() -> Patches:
+    """Nobody looks for deadlocks."""
+    return {f"{module}:require_no_deadlock": lambda *_: None for module in (_TAKE, "gitcoord.claims.events.wait")}
+
+
 _conflicts_of = import_module(_MODEL).conflicts_of
 MUTANTS: dict[str, Callable[[], Patches]] = {
     function.__name__.replace("_", "-"): function
     for function in (
         two_writers, overlap_unseen, units_pairwise, fencing_off, expiry_without_heartbeat, clocks_trusted, never_expires,
-        told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs,
+        told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs, overtakings_not_counted, plain_claim_not_counted,
+        plain_claim_jumps, overtaken_for_ever, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
+        confirmation_ignored, ticket_reused, wait_outlives_session, no_reduction_test,
     )
 }  # fmt: skip
 

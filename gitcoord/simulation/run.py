@@ -89,7 +89,8 @@ class Simulation:
     # --- processes
 
     def _start(self, client: Client) -> None:
-        self._run(client, client.work(self.goals[client.agent]))
+        if self.goals[client.agent]:
+            self._run(client, client.work(self.goals[client.agent]))
 
     def _run(self, client: Client, steps: Steps) -> None:
         def ended(finished: bool) -> None:
@@ -115,7 +116,7 @@ class Simulation:
         """Wake those who wait for what changed, on the authority's own machine."""
         if self.is_remote:
             return
-        tops = [(*key.split("/")[1:3],) for key in changes if key.startswith("claims/")]
+        tops = [(*key.split("/")[1:3],) for key in changes if key.startswith(("claims/", "waits/"))]
         for agent in sorted({agent for space, top in tops for agent in self.dozing.get((space, top), ())}):
             self.processes[agent].wake()
 

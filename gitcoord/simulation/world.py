@@ -36,6 +36,9 @@ class SimulatedWorld(World):
             known = self._machine.sightings[agent] = Seen(oid, self.boot, self.mono)
         return known
 
+    def granted_seen(self, token: int) -> int:
+        return self._machine.grants.setdefault(token, self.mono)
+
     def gone_instance(self, agent: str) -> str:
         return ""
 

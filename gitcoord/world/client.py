@@ -42,6 +42,12 @@ class ClientWorld(World):
         return note_first_sight(self.ctx, agent, self.heartbeat(agent), self.boot, self.mono)
 
     @memoized
+    def granted_seen(self, token: int) -> int:
+        from gitcoord.claims.facts import note_grant
+
+        return note_grant(self.ctx, token, self.boot, self.mono)
+
+    @memoized
     def gone_instance(self, agent: str) -> str:
         from gitcoord.claims.facts import gone_instance
 

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from gitcoord.base.codec import dumps, encode_file
 from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Grant
 from gitcoord.claims.renew import Renew
 from gitcoord.claims.renew import decide as decide_renew
+from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.effects.events.done import Done
@@ -93,10 +96,11 @@ def history() -> tuple[World, list[dict[str, Any]]]:
     alone("repair", skipped=[TWO], reason="torn")
     do("adopt", Adopt(ADA, {"local": 2}))
     _left_behind(world, do)
-    # Last: `World` counts its events by their Seq.
+    # `World` counts its events by their Seq: nothing that checks it may follow.
     answer = world.decide("epoch", Epoch(ADA, world.state.seq + 1000, "restored"))
     assert isinstance(answer, Decision)
     world.commit(answer)
+    _queue(world, do)
     return world, answers
 
 
@@ -210,6 +214,21 @@ def _left_behind(world: World, do: Do) -> None:
     do("stop", Stop(CAROL, keep=True))
     world.dirty = set()
     do("inherit", Inherit(BOB, (("left/b", "carol"), ("left/a", "carol"))))
+
+
+def _queue(world: World, do: Do) -> None:
+    """Minor version 1 of the format: requests in the tree, grants in the event that frees, a reservation that was missed."""
+    eve, fay, gus = Actor("eve"), Actor("fay"), Actor("gus")
+    do("claim", Take(eve, paths("q", "r")))
+    do("wait", Wait(fay, paths("q", "r"), expected=60, reason="tidy", priority="high"))
+    do("wait", Wait(gus, paths("q/x"), "read", blocking=False))
+    do("release", Release(eve, paths("q")))
+    do("claim", Take(eve, paths("q/x/y"), "read"))
+    do("release", Release(eve))
+    do("expire", Sweep(ADA))
+    world.host.advance(200)
+    do("expire", Sweep(ADA))
+    do("leave", Leave(ADA, ticket=all_requests(world.state)[0].ticket))
 
 
 def lines(world: World, answers: list[dict[str, Any]]) -> list[str]:

@@ -35,6 +35,6 @@ def test_what_events_touch() -> None:
         nothing |= {event.kind} if touched == Touched() else set()
         paths |= {event.kind} if touched.paths else set()
         agents |= {event.kind} if touched.agents else set()
-    assert nothing - paths == {"start", "notice", "request", "journal", "handoff", "close"}
+    assert nothing - paths == {"start", "notice", "request", "journal", "handoff", "close", "wait", "leave"}
     assert paths == {"claim", "stop", "kill", "release", "expire", "takeover", "accept"}
     assert agents == {"kill", "revive", "role"}

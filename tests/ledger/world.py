@@ -47,6 +47,9 @@ class Outside(ledger_world.World):
             known = self.inner.sightings[self.boot, agent] = Seen(oid, self.boot, self.mono)
         return known
 
+    def granted_seen(self, token: int) -> int:
+        return self.inner.seen_grants.setdefault((self.boot, token), self.mono)
+
     def gone_instance(self, agent: str) -> str:
         return self.inner.gone
 
@@ -111,6 +114,7 @@ class World:
         self.log: list[bytes] = []
         self.beats: dict[str, Heartbeat] = {}
         self.sightings: dict[tuple[str, str], Seen] = {}
+        self.seen_grants: dict[tuple[str, int], int] = {}
         self.resources = dict(RESOURCES)
         self.head = ""
         self.approvers: list[str] = []

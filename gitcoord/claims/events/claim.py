@@ -62,16 +62,20 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} does not fit together")
     changes: Changes = {}
     for pair, base in zip(event.body["items"], event.body["bases"]):
-        item = _checked(Item(*pair), event)
+        item = checked_item(Item(*pair), event)
         capacity = event.body["capacity"].get(item.name, 1)
         require_free(state, event, item, event.body["mode"], event.body["units"], capacity)
         file = file_of(state, item, event.agent)
         claim = _claim(event, item, base, own_claim(state, item, event.agent))
         changes[file] = claim.checked(file).to_record()
+    if state.names("waits"):
+        from gitcoord.claims.requests import consume  # only where somebody waits
+
+        consume(state, event.agent, changes)
     return changes
 
 
-def _checked(item: Item, event: Event) -> Item:
+def checked_item(item: Item, event: Event) -> Item:
     """The item itself; Illegal if no command could have named it so."""
     clean = check_legal(event, check_path if item.space == PATH else check_resource, item.name)
     if clean != item.name or item.space not in (PATH, RESOURCE):

@@ -33,7 +33,7 @@ def decide(state: State, command: Disown, world: World) -> Decision:
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
         raise refused("no-lineage", f"no released work is on record below '{printable(command.path)}'")
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
     return Decision(chain.events, [], result)
 

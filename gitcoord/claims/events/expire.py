@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Claim, Item, all_claims, file_of, own_claim
+from gitcoord.claims.model import Claim, Item, all_claims, expiry_of_claim, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks
 from gitcoord.ledger.sessions import (
@@ -16,7 +16,6 @@ from gitcoord.ledger.sessions import (
     agent_file,
     agent_record,
     dead,
-    expiry_of,
     valid_evidence,
 )
 from gitcoord.ledger.state import Changes, State
@@ -51,9 +50,9 @@ def decide(state: State, command: Sweep, world: World) -> Decision:
         only = set(command.only)
         others = [c for c in others if c.key in only]
     world.prefetch_heartbeats(c.agent for c in others)
-    judged = [(c, expiry_of(state, world, c.agent, c.session, c.ttl)) for c in others]
+    judged = [(c, expiry_of_claim(state, world, c)) for c in others]
     expired = [(c, s) for c, s in judged if s.expired]
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     beats = add_expire(chain, world, expired, beats)
@@ -71,10 +70,25 @@ def _lapses(chain: Chain, command: Sweep, world: World) -> list[Heartbeat]:
 def add_expire(
     chain: Chain, world: World, expired: list[tuple[Claim, Expiry]], beats: list[Heartbeat]
 ) -> list[Heartbeat]:
-    """Add one event that ends these claims, if there are any, with its evidence: the heartbeats that were judged, and the rules.
+    """Add the events that end these claims: one for all, and one for each grant that nobody confirmed, whose request goes back into
+    the queue with that event's number as its ticket.
 
-    Gives the heartbeats that move with the chain: `beats`, and the judged ones with a mark, one for each agent. Their swap expects
-    the old value, so a heartbeat in between wins.
+    Gives the heartbeats that move with the chain: `beats`, and the judged ones with a mark, one for each agent.
+    """
+    beats = _add_event(chain, world, [row for row in expired if row[1].rule != "unconfirmed"], beats)
+    missed = {(claim.agent, claim.token): verdict for claim, verdict in expired if verdict.rule == "unconfirmed"}
+    for (agent, token), verdict in missed.items():
+        # The event before may have granted some of it once more.
+        claims = [c for c in all_claims(chain.state, agent) if c.token == token and c.reserved is not None]
+        beats = _add_event(chain, world, [(claim, verdict) for claim in claims], beats)
+    return beats
+
+
+def _add_event(
+    chain: Chain, world: World, expired: list[tuple[Claim, Expiry]], beats: list[Heartbeat]
+) -> list[Heartbeat]:
+    """Add one event that ends these claims, if there are any, with its evidence: the heartbeats that were judged, and the rules.
+    The swap of a judged heartbeat expects the old value, so a heartbeat in between wins.
     """
     if not expired:
         return beats
@@ -104,7 +118,7 @@ def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A sweep of the claims that the client saw expired, which may be fewer than the server sees."""
     first = events[0]
-    lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
+    lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
     return [Recalled(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
 
 
@@ -119,7 +133,26 @@ def apply(state: State, event: Event) -> Changes:
     for entry in event.body["claims"]:
         if not valid_evidence(entry):
             raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
+    missed = [entry for entry in event.body["claims"] if entry["rule"] == "unconfirmed"]
+    if missed:
+        _put_back(state, event, missed, changes)
     return changes
+
+
+def _put_back(state: State, event: Event, entries: list[Record], changes: Changes) -> None:
+    """The request behind a grant that nobody confirmed goes to the end of its class; the second time it is dropped."""
+    from gitcoord.claims.requests import own_request, put, returned
+
+    claims = [own_claim(state, Item(entry["space"], entry["path"]), entry["agent"]) for entry in entries]
+    whole = {(claim.agent, claim.token, claim.reserved is None) for claim in claims if claim is not None}
+    agent, token, is_plain = whole.pop() if len(whole) == 1 else ("", 0, True)
+    group = [claim for claim in all_claims(state, agent) if claim.token == token and claim.reserved] if agent else []
+    if is_plain or len(group) != len(entries) or len(entries) != len(event.body["claims"]):
+        raise Illegal(f"event {event.seq} ends a reservation in part, or several")
+    request = returned(group, event.seq)
+    # Where the agent has asked anew for one of the items, that request stands.
+    if request is not None and not any(own_request(state, claim.item, agent) for claim in group):
+        put(state, request, changes)
 
 
 def lose(state: State, event: Event, entries: list[Record]) -> Changes:

@@ -75,7 +75,7 @@ def decide(state: State, command: Release, world: World) -> Decision:
             f"{command.commit[:12]} changes nothing of what is released: nothing was released",
             "name the commit that carries the work, or leave --commit out",
         )
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     add_release(chain, world, claims, command.commit)
     require_pushed(world, chain.events[-1])
     beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None

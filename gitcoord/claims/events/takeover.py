@@ -6,12 +6,12 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
-from gitcoord.claims.model import Item, file_of, key_of, overlapping
+from gitcoord.claims.model import Item, expiry_of_claim, file_of, key_of, overlapping
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.kinds import Kind, Recalled, Touched
-from gitcoord.ledger.sessions import Actor, expiry_of
+from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.policy.roles import not_an_approver
@@ -52,15 +52,23 @@ def decide(state: State, command: Takeover, world: World) -> Decision:
                 "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
             )
         )
-    if expiry_of(state, world, claim.agent, claim.session, claim.ttl).expired:
+    if expiry_of_claim(state, world, claim).expired:
         raise refused(
             "expired", f"the claim on '{printable(what)}' has expired: claim it", f"git claim {printable(what)}"
         )
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     row = {"space": claim.space, "path": claim.path, "holder": claim.agent, "token": claim.token}
+    chain.grants = False
     chain.add("takeover", {**row, "reason": command.reason})
     take = Take(
-        command.actor, (command.item,), claim.mode, reason=command.reason, base=command.base, nonce=command.nonce
+        command.actor,
+        (command.item,),
+        claim.mode,
+        reason=command.reason,
+        base=command.base,
+        nonce=command.nonce,
+        part=True,
+        ahead=True,
     )
     granted = decide_take(chain.state, take, world)
     events = [event._replace(part=event.part + 1) for event in granted.events]

@@ -42,7 +42,7 @@ def decide(state: State, command: Deploy, world: World) -> Decision:
     raise_if(dead(state, world, agent))
     if agent_record(state, agent) is None:
         raise refused("not-held", f"'{agent}' never claimed '@{resource_of(command.target)}'")
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     event = chain.add("deploy", {key: getattr(command, key) for key in FIELDS})
     own = own_claim(state, Item("resource", resource_of(command.target)), agent)
     if own is not None:

@@ -36,7 +36,7 @@ def decide(state: State, command: Done, world: World) -> Decision:
     record = once_record(state, command.key)
     if record is None or not _is_own(record, command.actor.agent, command.token):
         raise refused("not-held", f"'{command.key}' is not (any more) what '{command.actor.agent}' began")
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("done", {"key": command.key, "token": command.token, "code": command.code})
     after = once_record(chain.state, command.key)
     return Decision(chain.events, [], after.to_json() if after is not None else {"key": command.key})

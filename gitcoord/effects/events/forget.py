@@ -39,7 +39,7 @@ def decide(state: State, command: Forget, world: World) -> Decision:
     refusal = refuse_unfinished(state, world, record)
     if refusal is not None and refusal.code == UNDER_WAY:
         raise Refused(refusal)
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     event = chain.add("forget", {"key": command.key, "token": record.token, "reason": reason})
     return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 

@@ -57,7 +57,7 @@ def decide(state: State, command: Number, world: World) -> Decision:
     first = next_number(state, command.sequence, command.floor)
     if first + command.amount - 1 > LAST:
         raise Refused(exhausted(command.sequence, first - 1))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
     result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}

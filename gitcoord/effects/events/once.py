@@ -35,7 +35,7 @@ def decide(state: State, command: Once, world: World) -> Decision:
     raise_if(halted(state))
     admitted = admit(state, command.actor, world)
     agent = command.actor.agent
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world)

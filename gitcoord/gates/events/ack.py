@@ -36,7 +36,7 @@ def decide(state: State, command: Ack, world: World) -> Decision:
     result = {"agent": agent, "version": command.version}
     if command.version in [row.version for row in reader(state, agent).read[-1:]]:
         return Decision([], beats, {**result, "changed": False})
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     chain.add("ack", {"version": command.version})
     return Decision(chain.events, beats, {**result, "changed": True})
 

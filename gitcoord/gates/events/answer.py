@@ -43,7 +43,7 @@ def decide(state: State, command: Answer, world: World) -> Decision:
     result = {"id": record.id, "path": record.path, "state": wanted, "changed": record.state != wanted}
     if record.state == wanted:
         return Decision([], [], result)
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     body = {
         "id": record.id, "approved": command.approved, "path": record.path, "blob": record.blob,
         "reason": command.reason,

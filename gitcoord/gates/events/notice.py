@@ -29,7 +29,7 @@ class Notice(NamedTuple):
 
 def decide(state: State, command: Notice, world: World) -> Decision:
     raise_if(dead(state, world, command.actor.agent))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     rows = list(command.rows[:MAX_ROWS])
     chain.add("notice", {"gate": command.gate, "rows": rows, "more": len(command.rows) - len(rows)})
     return Decision(chain.events, [], {"noted": len(command.rows)})

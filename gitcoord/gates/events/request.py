@@ -31,7 +31,7 @@ def decide(state: State, command: Request, world: World) -> Decision:
     raise_if(dead(state, world, command.actor.agent))
     known = {one.content for one in approvals(state) if one.state != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     if new:
         chain.add("request", {"rows": new})
     asked = {one.content: one.id for one in approvals(chain.state)}

@@ -32,7 +32,7 @@ def decide(state: State, command: SetRole, world: World) -> Decision:
     result = {"agent": command.target, "role": command.role}
     if (given.role if given is not None else "") == command.role:
         return Decision([], [], {**result, "changed": False})
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("role", {"target": command.target, "role": command.role})
     return Decision(chain.events, [], {**result, "changed": True})
 

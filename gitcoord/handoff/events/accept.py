@@ -88,7 +88,7 @@ def decide(state: State, command: Accept, world: World) -> Decision:
 
 
 def _accept(state: State, command: Accept, world: World, record: Handoff, admitted: Admission) -> Decision:
-    from gitcoord.claims.take import access_to
+    from gitcoord.claims.take import access_to, require_no_deadlock
 
     actor, session = command.actor, admitted.session
     prefetch_around(state, [claim.item for claim in record.claims])
@@ -108,14 +108,16 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     expired = {
         key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only
     }
-    chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, actor.agent, world, command.nonce, command.refused)
     beats = _end_expired(chain, command, world, list(expired.values()))
     open_session(chain, actor, world, admitted)
     body = {
         "handoff": record.id, "holder": record.giver, "session": session, "task": record.task,
         "items": [list(item) for item in items], "grants": grants, "claims": losing, "ttl": ttl,
     }  # fmt: skip
+    chain.grants = True
     chain.add("accept", body)
+    require_no_deadlock(chain.state, world, actor.agent)
     now = own_claims(chain.state, items, actor.agent)
     beat = next_heartbeat(
         world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
@@ -136,6 +138,7 @@ def _end_expired(chain: Chain, command: Accept, world: World, expired: list[Judg
         expired = expired + [
             row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known
         ]
+    chain.grants = False
     return add_expire(chain, world, expired, beats)
 
 

@@ -55,7 +55,7 @@ def decide(state: State, command: Close, world: World) -> Decision:
         return Decision([], [], {**result, "reason": record.reason, "changed": False})
     raise_if(not_open(record))
     _require_closable(state, command, world, record)
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)

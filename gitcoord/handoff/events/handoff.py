@@ -62,7 +62,7 @@ def decide(state: State, command: New, world: World) -> Decision:
         "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
         "claims": [_row(claim) for claim in claims],
     }  # fmt: skip
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     event = chain.add("handoff", body)
     beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_result(body)})

@@ -24,7 +24,7 @@ class Adopt(NamedTuple):
 def decide(state: State, command: Adopt, world: World) -> Decision:
     if format_record(state).authority == command.authority:
         return Decision([], [], {"adopted": False})
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("adopt", {"authority": command.authority})
     return Decision(chain.events, [], {"adopted": True})
 

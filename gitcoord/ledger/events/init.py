@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.ledger.event import Event, Illegal
-from gitcoord.ledger.format import FORMAT_MAJOR, FORMAT_MINOR, Format
+from gitcoord.ledger.format import FORMAT_MAJOR, Format
 from gitcoord.ledger.kinds import Kind, subject
 from gitcoord.ledger.state import Changes, State
 
@@ -26,7 +26,7 @@ def apply(state: State, event: Event) -> Changes:
     if state.seq:
         raise Illegal("a ledger begins once")
     return {
-        "format": Format(FORMAT_MAJOR, FORMAT_MINOR, **event.body, ledger=event.nonce).to_record(),
+        "format": Format(FORMAT_MAJOR, 0, **event.body, ledger=event.nonce).to_record(),
         "README.md": {"text": README},
     }
 

@@ -28,7 +28,7 @@ def decide(state: State, command: Halt, world: World) -> Decision:
     if halt_record(state) is not None:
         return Decision([], [], {"halted": True, "changed": False})
     raise_if(may_not_stop(state, command.actor, world, "halt everything"))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("halt", {"reason": command.reason})
     return Decision(chain.events, [], {"halted": True, "changed": True})
 

@@ -36,6 +36,8 @@ class Inherit(NamedTuple):
 
 
 def decide(state: State, command: Inherit, world: World) -> Decision:
+    from gitcoord.claims.take import require_no_deadlock
+
     raise_if(halted(state))
     actor = command.actor
     admitted = admit(state, actor, world)
@@ -48,11 +50,12 @@ def decide(state: State, command: Inherit, world: World) -> Decision:
     if missing or not command.claims:
         what = f"what {missing[0][1]} left in '{printable(missing[0][0])}'" if missing else "nothing"
         raise refused("inherit", f"'{actor.agent}' cannot go on with {what}", "git claim list")
-    chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, actor.agent, world, command.nonce, command.refused)
     open_session(chain, actor, world, admitted)
     claims = [found[pair] for pair in command.claims]
     rows = [{"space": c.space, "path": c.path, "agent": c.agent, "token": c.token} for c in claims]
     chain.add("inherit", {"session": admitted.session, "claims": rows})
+    require_no_deadlock(chain.state, world, actor.agent)
     beat = next_heartbeat(
         world.heartbeat(actor.agent), actor.agent, admitted.session, world, min(claim.ttl for claim in claims)
     )

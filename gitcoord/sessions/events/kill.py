@@ -39,7 +39,7 @@ def decide(state: State, command: Kill, world: World) -> Decision:
         action = f"kill '{command.target}', which '{command.actor.agent}' did not launch"
         raise_if(may_not_stop(state, command.actor, world, action))
     claims = all_claims(state, command.target)
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     freed = [[c.space, c.path] for c in claims]
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
@@ -70,6 +70,10 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} kills '{body['target']}', which is not there")
     changes: Changes = {agent_file(body["target"]): record._replace(state=KILLED, kept=[]).to_record()}
     free(state, body["target"], body["freed"], changes)
+    if state.names("waits"):
+        from gitcoord.claims.requests import drop_all  # only where somebody waits
+
+        drop_all(state, body["target"], changes)
     return changes
 
 

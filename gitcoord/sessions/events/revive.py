@@ -33,7 +33,7 @@ def decide(state: State, command: Revive, world: World) -> Decision:
     if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
     raise_if(None if oneself else not_an_overseer(state, command.actor, world, "revive the killed"))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("revive", {"target": command.target})
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 

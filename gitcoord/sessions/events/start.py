@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import raise_if, refused
+from gitcoord.base.errors import Refused, raise_if, refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import (
     Grant,
@@ -18,7 +18,7 @@ from gitcoord.claims.model import (
     prefetch_own,
 )
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, subject, touches_nothing
+from gitcoord.ledger.kinds import Kind, Recalled, queue_rules, subject, touches_nothing
 from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
@@ -65,7 +65,7 @@ def decide(state: State, command: Start, world: World) -> Decision:
         )
     if command.fresh and not admitted.opens:
         admitted = admitted._replace(opens=True, session=admitted.session + 1)
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)
     prefetch_around(chain.state, [row.item for row in command.again])
     taken = [row.item for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
@@ -95,8 +95,21 @@ def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Gra
     conflicts = conflicts_of(chain.state, world, item, actor.agent, row.mode, row.units)
     if conflicts.live or conflicts.expired:
         return False
-    chain.add("claim", grant_body(row, session, row.ttl, capacity_of([item], world)))
+    past = _overtaken(chain, actor, world, row)
+    if past is None:
+        return False
+    chain.add("claim", grant_body(row, session, row.ttl, capacity_of([item], world)), past=past)
     return True
+
+
+def _overtaken(chain: Chain, actor: Actor, world: World, row: Grant) -> tuple[int, ...] | None:
+    """The tickets of the requests that the claim goes past; None where it has to wait for one."""
+    if not chain.state.names("waits"):
+        return ()
+    try:
+        return tuple(queue_rules().overtaken_by(chain.state, world, actor.agent, (row.item,), row.mode, row.units))
+    except Refused:
+        return None
 
 
 def _is_for_another(state: State, id: str, agent: str) -> bool:

@@ -59,14 +59,14 @@ def decide(state: State, command: Stop, world: World) -> Decision:
         )
     clean = [c for c in claims if c.space != "path" or c.path not in unclean]
     if clean and world.remote:
-        trial = Chain(state, agent, world.wall, command.nonce)
+        trial = Chain(state, agent, world, command.nonce)
         add_release(trial, world, clean, "")
         if not command.keep:
             require_pushed(world, trial.events[-1])
         left = set(unpushed_paths(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
-    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world, command.nonce, command.refused)
     work = []
     if clean:
         add_release(chain, world, clean, "")
@@ -115,6 +115,10 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} ends session {body['session']} of '{body['target']}', which is not open")
     changes: Changes = {agent_file(body["target"]): record._replace(state=ENDED, kept=body["kept"]).to_record()}
     free(state, body["target"], body["freed"], changes)
+    if state.names("waits"):
+        from gitcoord.claims.requests import drop_all  # only where somebody waits
+
+        drop_all(state, body["target"], changes)
     return changes
 
 

@@ -27,7 +27,7 @@ def decide(state: State, command: Unhalt, world: World) -> Decision:
     if halt_record(state) is None:
         return Decision([], [], {"halted": False, "changed": False})
     raise_if(not_an_overseer(state, command.actor, world, "lift a halt"))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     chain.add("unhalt", {})
     return Decision(chain.events, [], {"halted": False, "changed": True})
 

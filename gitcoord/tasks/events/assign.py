@@ -66,7 +66,7 @@ def decide(state: State, command: Assign, world: World) -> Decision:
     early = _repeat(state, command) if command.keep else None
     if early is not None:
         return early
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     beats = _collect(chain, command, world)
     if command.id:
         task = the_task(chain.state, command.id)
@@ -126,7 +126,7 @@ def _give(
     chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Heartbeat]
 ) -> Decision:
     raise_if(_not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent))
-    own = Chain(chain.state, chain.agent, chain.at, chain.nonce, chain.refused)
+    own = Chain(chain.state, chain.agent, chain.world, chain.nonce, chain.refused)
     own.events = list(chain.events)
     caps = workers.caps_for(chain.state, world, command.actor)
     items = (*items_of(task), *caps)
@@ -152,11 +152,11 @@ def _claims(chain: Chain, command: Assign, world: World, items: tuple[Item, ...]
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
         command.actor, items, ttl=ttl, expected=task.expected, reason=task.title, task=task.id,
-        base=command.base, nonce=command.nonce, only=command.only or (),
+        base=command.base, nonce=command.nonce, only=command.only or (), part=True,
     )  # fmt: skip
     granted = decide_take(chain.state, take, world)
     for event in granted.events:
-        chain.add(event.kind, event.body)
+        chain.add(event.kind, event.body, past=event.past)
     return granted
 
 

@@ -59,7 +59,7 @@ def decide(state: State, command: Finish, world: World) -> Decision:
     if first is not None:
         return Decision([], [], {"task": task.to_json(), "released": [], "repeated": True})
     raise_if(not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     body = {"id": command.id, "outcome": command.outcome, "result": result}
     chain.add("finish", body, memo if command.keep else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if
 from gitcoord.claims.events.expire import add_expire
-from gitcoord.claims.model import Claim, all_claims
+from gitcoord.claims.model import Claim, all_claims, expiry_of_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import (
@@ -21,7 +21,6 @@ from gitcoord.ledger.sessions import (
     agent_file,
     agent_record,
     dead,
-    expiry_of,
     valid_evidence,
 )
 from gitcoord.ledger.state import Changes, State
@@ -58,7 +57,7 @@ class Collect(NamedTuple):
 
 def decide(state: State, command: Collect, world: World) -> Decision:
     raise_if(halted(state) or dead(state, world, command.actor.agent))
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     beats = collect(chain, world, lost(state, world, command.actor.agent, command.only), command.claims)
     rows = chain.events[0].body["tasks"] if chain.events else []
     return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
@@ -90,7 +89,7 @@ def left_behind(
     claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
         claims = [c for c in claims if c.key in only]
-    judged = [(c, expiry_of(chain.state, world, c.agent, c.session, c.ttl)) for c in claims]
+    judged = [(c, expiry_of_claim(chain.state, world, c)) for c in claims]
     return [row for row in judged if row[1].expired]
 
 

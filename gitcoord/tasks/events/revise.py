@@ -86,7 +86,7 @@ def decide(state: State, command: Revise, world: World) -> Decision:
     raise_if(_illegal(state, task, move, command.owner, content) or _may_not(state, world, command.actor, task, move))
     if not move and all(getattr(task, key) == value for key, value in content.items()):
         return Decision([], actor_heartbeats(state, command.actor, world), {"task": task.to_json(), "released": []})
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     released: list[dict[str, object]] | Refusal = []
     if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
         released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)

@@ -70,7 +70,7 @@ def decide(state: State, command: Add, world: World) -> Decision:
     raise_if(barred(state, command.actor, world))
     if not 1 <= len(command.tasks) <= MAX_TASKS:
         raise UsageError(f"from 1 to {MAX_TASKS} tasks at a time")
-    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     ids, known = [], []
     for new in command.tasks:
         id = by_key(chain.state, new.key) if new.key else ""

@@ -1,0 +1,215 @@
+"""wait: an agent stands in the queue for paths or resources. The event's number is its ticket."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record, Shape
+from gitcoord.base.errors import Refused, UsageError, raise_if, refused
+from gitcoord.base.names import shown
+from gitcoord.claims.events.claim import checked_item
+from gitcoord.claims.events.expire import add_expire, expired_keys
+from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Item, conflicts_of, own_claims
+from gitcoord.claims.queue import kept_for, plain_request, queue_around
+from gitcoord.claims.requests import PRIORITIES, Request, drop, own_request, own_requests, put
+from gitcoord.claims.take import Take, confirms_of, default_ttl, granted, require_no_deadlock
+from gitcoord.claims.take import decide as decide_take
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.format import with_queue
+from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
+from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.sessions.admission import as_started, halted, open_session, require_open
+from gitcoord.startup.namedtuple import NamedTuple
+
+FIELDS: dict[str, Shape] = {
+    "session": int, "ticket": int, "items": [(str, str)], "mode": str, "units": int, "priority": str, "blocking": bool,
+    "reserve": int, "ttl": int, "expected": int, "reason": str, "task": str, "base": str,
+}  # fmt: skip
+
+
+class Wait(NamedTuple):
+    """The command: take the items, or stand in the queue for them. `blocking`: the agent does nothing else until then."""
+
+    actor: Actor
+    items: tuple[Item, ...]
+    mode: str = WRITE
+    ttl: int = 0
+    expected: int = 0
+    reason: str = ""
+    task: str = ""
+    base: str = ""
+    units: int = 0
+    priority: str = "normal"
+    blocking: bool = True
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+    only: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
+
+    @property
+    def take(self) -> Take:
+        said = (self.mode, self.ttl, self.expected, self.reason, self.task, self.base, self.units, self.nonce)
+        return Take(self.actor, self.items, *said, refused=self.refused, only=self.only)
+
+
+def decide(state: State, command: Wait, world: World) -> Decision:
+    """Grant all items, or a place in the queue; the same place where the agent has it already."""
+    if command.priority not in PRIORITIES:
+        raise UsageError(f"'{command.priority}' is not a priority", hints=(", ".join(PRIORITIES),))
+    mine = _mine(state, command)
+    if mine is not None:
+        return _ask_again(state, command, world, mine)
+    try:
+        return decide_take(state, command.take, world)
+    except Refused as error:
+        if error.code not in ("held", "kept"):
+            raise
+        return _stand(state, command, world, error)
+
+
+def _mine(state: State, command: Wait) -> Request | None:
+    """The agent's own request for just this."""
+    if not command.items or not state.names("waits"):
+        return None
+    found = own_request(state, command.items[0], command.actor.agent)
+    return found if found is not None and found.is_same(command.items, command.mode, command.units or 1) else None
+
+
+def _stand(state: State, command: Wait, world: World, error: Refused) -> Decision:
+    """A new place in the queue."""
+    admitted = admit(state, command.actor, world)
+    _require_priority(command, world)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    open_session(chain, command.actor, world, admitted)
+    before = chain.state
+    event = chain.add("wait", _body(command, world, admitted.session, 0))
+    if any(row["ticket"] == event.seq for row in event.granted) and _goes_too_far(before, command, world):
+        raise error
+    if command.blocking:
+        require_no_deadlock(chain.state, world, chain.agent)
+    return _answer(chain, command, world, admitted, [])
+
+
+def _goes_too_far(state: State, command: Wait, world: World) -> bool:
+    """Would a new request go past one that may not be overtaken, only because that one waits for this agent?"""
+    queue = queue_around(state, world, command.items)
+    kept = kept_for(queue, plain_request(command.actor.agent, command.items, command.mode, command.units or 1))
+    return kept is not None and kept.overtaken >= queue.limit
+
+
+def _require_priority(command: Wait, world: World) -> None:
+    highest = world.waiting().highest
+    if PRIORITIES.index(command.priority) < PRIORITIES.index(highest) and not command.actor.person:
+        raise refused("priority", f"an agent may ask for '{highest}' at most", "ask a person")
+
+
+def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Decision:
+    """The same place. Conflicting claims that have expired are ended, which may grant this or an earlier request."""
+    raise_if(halted(state))
+    admitted = admit(state, command.actor, world)
+    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    conflicts = [conflicts_of(state, world, i, mine.agent, mine.mode, mine.units) for i in mine.items]
+    expired = {
+        c.key: (c, s) for each in conflicts for c, s in each.expired if not command.only or c.key in command.only
+    }
+    beats = add_expire(chain, world, list(expired.values()), [])
+    if not chain.events and _changes(state, command, world, mine):
+        _require_priority(command, world)
+        chain.add("wait", _body(command, world, admitted.session, mine.ticket))
+        if command.blocking and not mine.blocking:
+            require_no_deadlock(chain.state, world, chain.agent)
+    return _answer(chain, command, world, admitted, beats)
+
+
+def _changes(state: State, command: Wait, world: World, mine: Request) -> bool:
+    """Is there something to record: other terms, or that the request may go although no event has granted it yet?"""
+    if (mine.priority, mine.blocking) != (command.priority, command.blocking):
+        return True
+    return any(request.ticket == mine.ticket for request, _ in queue_around(state, world, mine.items).grants())
+
+
+def _body(command: Wait, world: World, session: int, ticket: int) -> Record:
+    settings = world.waiting()
+    return {
+        "session": session, "ticket": ticket, "items": [list(item) for item in dict.fromkeys(command.items)],
+        "mode": command.mode, "units": command.units or 1, "priority": command.priority,
+        "blocking": command.blocking, "reserve": settings.reserve if command.blocking else settings.reserve_queued,
+        "ttl": command.ttl or default_ttl(command.items, world), "expected": command.expected,
+        "reason": command.reason, "task": command.task, "base": command.base,
+    }  # fmt: skip
+
+
+def _answer(chain: Chain, command: Wait, world: World, admitted: Admission, beats: list[Heartbeat]) -> Decision:
+    """Granted, or where the agent stands now."""
+    state, agent = chain.state, chain.agent
+    held = own_claims(state, dict.fromkeys(command.items), agent)
+    mine = _mine(state, command)
+    done = mine is None and len(held) == len(set(command.items))
+    ttl = min((own.ttl for own in held), default=0) if done else 0
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl, confirms_of(held) if done else 0)
+    result = granted(held) if done else standing(state, world, mine)
+    return Decision(chain.events, [*beats, beat] if beat else beats, result)
+
+
+def standing(state: State, world: World, mine: Request | None) -> Record:
+    """Where a request stands: its position among those for the same items, who is before it, and whose claims it waits for."""
+    if mine is None:
+        return {"waiting": True, "ticket": 0, "position": 0, "of": 0, "before": [], "held": []}
+    queue = queue_around(state, world, mine.items)
+    rivals = [each for each in queue.requests if each.ticket == mine.ticket or queue.conflict(each, mine)]
+    at = next(index for index, each in enumerate(rivals) if each.ticket == mine.ticket)
+    return {
+        "waiting": True, "ticket": mine.ticket, "position": at + 1, "of": len(rivals),
+        "before": [each.agent for each in rivals[:at]],
+        "held": [claim.to_json(None) for claim in queue.blocking_claims(mine)],
+    }  # fmt: skip
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
+    first, body = events[0], events[-1].body
+    items = tuple(Item(*pair) for pair in body["items"])
+    keys = ("mode", "ttl", "expected", "reason", "task", "base", "units", "priority", "blocking")
+    wait = Wait(as_started(events, actor), items, **{key: body[key] for key in keys}, nonce=first.nonce)
+    wait = wait._replace(refused=first.refused, only=expired_keys(events))
+    return [Recalled(decide, wait)]
+
+
+def subject(event: Event) -> str:
+    items = event.body["items"]
+    more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+    return f"wait for {shown(items[0][1], items[0][0])}{more} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    require_open(state, event.agent, body["session"])
+    items = tuple(checked_item(Item(*pair), event) for pair in body["items"])
+    if (
+        not items or len(set(items)) != len(items) or body["mode"] not in MODES or body["priority"] not in PRIORITIES
+        or body["units"] < 1 or body["reserve"] < 1 or not MIN_TTL <= body["ttl"] <= MAX_TTL
+    ):  # fmt: skip
+        raise Illegal(f"event {event.seq} waits in a mode, number, class or ttl that does not exist")
+    changes: Changes = with_queue(state)
+    old = [own for item in items if (own := own_request(state, item, event.agent)) is not None]
+    kept = next((own for own in old if own.ticket == body["ticket"]), None)
+    if body["ticket"] and (kept is None or not kept.is_same(items, body["mode"], body["units"])):
+        raise Illegal(f"event {event.seq} asks again for what '{event.agent}' does not wait for")
+    for own in old:
+        drop(state, own, changes)  # an agent has one request for one item
+    request = Request(
+        event.seq, event.agent, body["session"], items, body["mode"], body["units"], body["priority"], 0,
+        body["blocking"], 0, body["reserve"], body["ttl"], body["expected"], body["reason"], body["task"], body["base"],
+        event.at,
+    )  # fmt: skip
+    if kept is not None:
+        request = request._replace(ticket=kept.ticket, overtaken=kept.overtaken, missed=kept.missed, at=kept.at)
+    if request.blocking:
+        for own in own_requests(state, event.agent):
+            if own.blocking and not set(own.items) & set(items):
+                put(state, own._replace(blocking=False), changes)  # an agent waits in one place at a time
+    put(state, request, changes)
+    return changes
+
+
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

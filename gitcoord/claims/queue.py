@@ -1,0 +1,269 @@
+"""The queue: the order of requests, who may go, who is overtaken, and the grants that an event makes.
+
+- A request may go if no claim of another agent conflicts with it, and no request before it in the order that may not be overtaken
+  conflicts with it.
+- The order: requests that were overtaken as often as the settings allow, then by priority, then by ticket.
+- A request that goes past one that cannot go now overtakes it, which is counted. A request that was overtaken often enough is passed only
+  by one without which it could never go: that is no overtaking.
+- Nothing here asks who is alive: the order follows from the ledger alone, so client, server and simulation come to one answer.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record
+from gitcoord.base.errors import refused
+from gitcoord.base.names import RESOURCE, covers, printable, shown
+from gitcoord.claims.deadlock import has_stuck_agent, waits_for
+from gitcoord.claims.events.claim import require_free
+from gitcoord.claims.model import WRITE, Claim, Item, compatible, file_of, key_of, overlapping
+from gitcoord.claims.requests import (
+    PRIORITIES,
+    Request,
+    all_requests,
+    blocking_claims,
+    capacity_for,
+    directory_of,
+    drop,
+    put,
+    requests_around,
+    wait_file,
+)
+from gitcoord.ledger.event import Event, Illegal
+from gitcoord.ledger.sessions import OPEN, agent_record
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Iterable
+
+
+class Queue:
+    """Some requests on one state: all that conflict with each other, directly or by way of others."""
+
+    def __init__(self, state: State, world: World, requests: Iterable[Request]) -> None:
+        self.state = state
+        self.world = world
+        self.limit = world.waiting().overtake
+        self.requests = sorted(requests, key=self.rank)
+
+    def rank(self, request: Request) -> tuple[int, int, int]:
+        exhausted = request.overtaken >= self.limit
+        return (0 if exhausted else 1, PRIORITIES.index(request.priority), request.ticket)
+
+    def blocking_claims(self, request: Request) -> list[Claim]:
+        """Claims of others that conflict with the request, whether they have expired or not."""
+        return blocking_claims(self.state, self.world, request)
+
+    def conflict(self, one: Request, other: Request) -> bool:
+        """Could not both have all their items at the same time, beside the claims that are there now?"""
+        if one.agent == other.agent:
+            return False
+        return any(
+            mine.space == theirs.space and self._conflict(one, mine, other, theirs)
+            for mine in one.items
+            for theirs in other.items
+        )
+
+    def _conflict(self, one: Request, mine: Item, other: Request, theirs: Item) -> bool:
+        keys = key_of(self.state, mine), key_of(self.state, theirs)
+        if not (covers(*keys) or covers(*keys[::-1])):
+            return False
+        capacity = capacity_for(self.world, mine)
+        if capacity > 1 and keys[0] == keys[1]:
+            agents = (one.agent, other.agent)
+            held = [c for c in overlapping(self.state, mine) if c.path == mine.name and c.agent not in agents]
+            return sum(claim.units for claim in held) + one.units + other.units > capacity
+        return not compatible(one.mode, other.mode)
+
+    def kept_for(self, request: Request, before: Iterable[Request], *, waits: bool = True) -> Request | None:
+        """The first of these requests that this one may not overtake. `waits`: it is a request itself, so that others may depend
+        on it."""
+        for other in before:
+            if other.overtaken >= self.limit and self.conflict(request, other):
+                if not (waits and self.depends(other, request)):
+                    return other
+        return None
+
+    def depends(self, request: Request, on: Request) -> bool:
+        """Can the request never go unless the other one goes first?"""
+        return waits_for(self.state, self.world, all_requests(self.state), self, request, on)
+
+    def grants(self) -> list[tuple[Request, list[Request]]]:
+        """The requests that may go now, in order, each with those that it overtakes. The state follows."""
+        found: list[tuple[Request, list[Request]]] = []
+        left: list[Request] = []
+        for request in self.requests:
+            if self.blocking_claims(request) or self.kept_for(request, left) is not None or self._closes(request):
+                left.append(request)
+                continue
+            past = [each for each in left if each.overtaken < self.limit and self.conflict(request, each)]
+            found.append((request, past))
+            self.state = self.state.patched(_granted(self.state, request, past, 1, 0, ""))
+            left = [each._replace(overtaken=each.overtaken + 1) if each in past else each for each in left]
+        return found
+
+    def _closes(self, request: Request) -> bool:
+        """Would its grant to an agent that is blocked by another request make a deadlock?"""
+        others = [each for each in all_requests(self.state) if each.agent == request.agent and each.blocking]
+        if not any(each.ticket != request.ticket for each in others):
+            return False
+        after = self.state.patched(_granted(self.state, request, [], 1, 0, ""))
+        return has_stuck_agent(after, self.world, all_requests(after), request.agent)
+
+    # --- for `remaining`
+
+    def before(self, one: Request, other: Request) -> bool:
+        return self.rank(one) < self.rank(other)
+
+
+def connected(state: State, directories: Iterable[str]) -> list[Request]:
+    """The requests around these directories, those around their items, and so on."""
+    found: dict[int, Request] = {}
+    todo = list(dict.fromkeys(directories))
+    seen = set(todo)
+    for directory in todo:
+        for request in requests_around(state, directory):
+            if request.ticket not in found:
+                found[request.ticket] = request
+                more = [directory_of(state, item) for item in request.items]
+                todo += [each for each in more if each not in seen]
+                seen.update(more)
+    return list(found.values())
+
+
+def queue_around(state: State, world: World, items: Iterable[Item]) -> Queue:
+    return Queue(state, world, connected(state, [directory_of(state, item) for item in items]))
+
+
+def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...], mode: str, units: int) -> list[int]:
+    """The tickets of the requests that a claim without a request goes past; Refused where it has to wait for one of them.
+
+    Such a claim is the last in the order.
+    """
+    queue = queue_around(state, world, items)
+    if not queue.requests:
+        return []
+    claim = plain_request(agent, items, mode, units)
+    kept = kept_for(queue, claim)
+    if kept is not None:
+        what = ", ".join(shown(item.name, item.space) for item in items[:3])
+        wanted = ", ".join(shown(item.name, item.space) for item in kept.items[:3])
+        raise refused(
+            "kept",
+            f"'{printable(what)}' is free, but kept for {kept.agent}, who waits for {printable(wanted)}",
+            "finish and release what you hold, or stand in the queue: git claim --wait 10m <path>",
+        )
+    return [request.ticket for request in queue.requests if queue.conflict(claim, request)]
+
+
+def plain_request(agent: str, items: tuple[Item, ...], mode: str, units: int) -> Request:
+    """A claim without a request, as the last one in the order."""
+    return Request(0, agent, 0, items, mode, units, PRIORITIES[-1], 0, False, 0, 0, 0, 0, "", "", "", 0)
+
+
+def kept_for(queue: Queue, claim: Request) -> Request | None:
+    """The first request for which a free item is kept: it could go too, or was overtaken often enough."""
+    state = queue.state
+    could = {request.ticket for request, _ in queue.grants()}
+    queue.state = state
+    for request in queue.requests:
+        if (request.ticket in could or request.overtaken >= queue.limit) and queue.conflict(claim, request):
+            return request
+    return None
+
+
+# --- the grants of an event ----------------------------------------------------------------------------------------
+
+
+def freed_by(before: State, changes: Changes) -> list[str]:
+    """The files whose change may let somebody go."""
+    return [key for key in changes if key == "halt" or _frees(before, key, changes[key])]
+
+
+def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, ...]:
+    """The rows of the requests that may go now that these files have changed. While everything is halted, none."""
+    if after.get("halt") is not None:
+        return ()
+    requests = all_requests(after) if keys else []
+    if "halt" not in keys and len({request.agent for request in requests}) == len(requests):
+        requests = connected(after, ["waits/" + key.partition("/")[2].rpartition("/")[0] for key in keys])
+    # An agent with several requests: one of them may have been held back because of what other agents held anywhere.
+    if not requests:
+        return ()
+    return tuple(_row(after, world, *grant) for grant in Queue(after, world, requests).grants())
+
+
+def _frees(before: State, key: str, record: Record | None) -> bool:
+    if key.startswith("waits/"):
+        return True
+    old = before.get(key) if key.startswith("claims/") else None
+    if old is None or record is None:
+        return old is not None
+    return bool(old["units"] > record["units"] or (old["mode"] == WRITE != record["mode"]))
+
+
+def _row(state: State, world: World, request: Request, past: list[Request]) -> Record:
+    return {
+        "ticket": request.ticket, "agent": request.agent, "items": [list(item) for item in request.items],
+        "past": [each.ticket for each in past],
+        "capacity": {item.name: capacity_for(world, item) for item in request.items if item.space == RESOURCE},
+    }  # fmt: skip
+
+
+def _granted(state: State, request: Request, past: list[Request], seq: int, at: int, nonce: str) -> Changes:
+    """The changes that a grant makes: claims instead of the request, and a count for each that it overtakes."""
+    changes: Changes = {}
+    drop(state, request, changes)
+    for claim in request.claims(seq, at, nonce):
+        changes[file_of(state, claim.item, claim.agent)] = claim.to_record()
+    for each in past:
+        put(state, each._replace(overtaken=each.overtaken + 1), changes)
+    return changes
+
+
+def apply_grants(state: State, event: Event, changes: Changes) -> Changes:
+    """The changes of an event together with those of its grants; Illegal where a grant does not fit."""
+    changes = dict(changes)
+    work = state.patched(changes)
+    if event.past:
+        items = [Item(*pair) for pair in event.body["items"]]
+        counted: Changes = {}
+        for each in _passed(work, event, event.agent, items, list(event.past)):
+            put(work, each._replace(overtaken=each.overtaken + 1), counted)
+        changes.update(counted)
+        work = work.patched(counted)
+    for row in event.granted:
+        more = _applied(work, event, row)
+        changes.update(more)
+        work = work.patched(more)
+    return changes
+
+
+def _applied(state: State, event: Event, row: Record) -> Changes:
+    agent, items = row["agent"], [Item(*pair) for pair in row["items"]]
+    file = wait_file(state, items[0], agent) if items else ""
+    record = state.get(file) if items else None
+    request = Request.from_record(record, file) if record is not None else None
+    if request is None or request.ticket != row["ticket"] or list(request.items) != items:
+        raise Illegal(f"event {event.seq} grants a request of '{agent}' that is not there")
+    holder = agent_record(state, agent)
+    if holder is None or (holder.state, holder.session) != (OPEN, request.session):
+        raise Illegal(f"event {event.seq} grants to '{agent}', whose session is over")
+    if not all(type(units) is int for units in row["capacity"].values()):
+        raise Illegal(f"event {event.seq} does not fit together")
+    for item in items:
+        capacity = row["capacity"].get(item.name, 1)
+        require_free(state, event._replace(agent=agent), item, request.mode, request.units, capacity)
+    past = _passed(state, event, agent, items, row["past"])
+    return _granted(state, request, past, event.seq, event.at, event.nonce)
+
+
+def _passed(state: State, event: Event, agent: str, items: list[Item], tickets: list[int]) -> list[Request]:
+    near = {
+        r.ticket: r for item in items for r in requests_around(state, directory_of(state, item)) if r.agent != agent
+    }
+    if len(set(tickets)) != len(tickets) or not near.keys() >= set(tickets):
+        raise Illegal(f"event {event.seq} overtakes a request that is not there")
+    return [near[ticket] for ticket in tickets]
+
+
+def refs_of_grants(state: State, event: Event) -> dict[str, bool]:
+    return {"refs/" + file_of(state, Item(*pair), row["agent"]): True for row in event.granted for pair in row["items"]}

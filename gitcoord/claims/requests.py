@@ -1,0 +1,166 @@
+"""Requests: what agents wait for. A request is a record in the ledger's tree beside each of its items, found by path as claims are."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, Record, Shape, record_of, values_of
+from gitcoord.base.names import RESOURCE, claim_dir
+from gitcoord.claims.model import MODES, Claim, Item, compatible, file_of, key_of, overlapping
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Iterable
+from gitcoord.startup.namedtuple import NamedTuple
+
+PRIORITIES = ("critical", "high", "normal", "low")
+MOST_MISSED = 2  # a request that missed its reservation so often is dropped
+
+_REQUEST: dict[str, Shape] = {
+    "ticket": int, "agent": str, "session": int, "items": [(str, str)], "mode": str, "units": int, "priority": str,
+    "overtaken": int, "blocking": bool, "missed": int, "reserve": int, "ttl": int, "expected": int, "reason": str,
+    "task": str, "base": str, "at": int,
+}  # fmt: skip
+
+
+class Request(NamedTuple):
+    """One agent's request for all its items together. `ticket` is the Seq of the event that put it at its place."""
+
+    ticket: int
+    agent: str
+    session: int
+    items: tuple[Item, ...]
+    mode: str
+    units: int
+    priority: str
+    overtaken: int
+    blocking: bool  # its agent does nothing else until it is granted
+    missed: int  # reservations that were not confirmed
+    reserve: int  # seconds for which a grant is kept unconfirmed
+    ttl: int
+    expected: int
+    reason: str
+    task: str
+    base: str
+    at: int
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Request:
+        found = cls._make(values_of(record, _REQUEST, file))
+        request = found._replace(items=tuple(Item(*pair) for pair in found.items))
+        if request.priority not in PRIORITIES or not file.endswith(f"/@{request.agent}"):
+            raise Malformed(f"{file} holds a request that does not belong there")
+        return request
+
+    def to_record(self) -> Record:
+        return {**record_of(_REQUEST, self), "items": [list(item) for item in self.items]}
+
+    def is_same(self, items: Iterable[Item], mode: str, units: int) -> bool:
+        """Is this the same request once more? Then it keeps its ticket."""
+        return set(self.items) == set(items) and (self.mode, self.units) == (mode, units)
+
+    def claims(self, seq: int, at: int, nonce: str) -> list[Claim]:
+        """The claims that this request becomes when an event grants it."""
+        kept = {key: getattr(self, key) for key in ("ticket", "priority", "blocking", "missed", "reserve")}
+        said = (self.mode, seq, self.ttl, self.expected, self.reason, self.task, self.base, nonce, at, self.units)
+        return [Claim(item.name, item.space, self.agent, self.session, *said, kept) for item in self.items]
+
+
+def wait_file(state: State, item: Item, agent: str) -> str:
+    return "waits/" + file_of(state, item, agent).partition("/")[2]
+
+
+def directory_of(state: State, item: Item) -> str:
+    """The directory of the requests for this item."""
+    return "waits/" + claim_dir(item.space, key_of(state, item)).partition("/")[2]
+
+
+def own_request(state: State, item: Item, agent: str) -> Request | None:
+    file = wait_file(state, item, agent)
+    record = state.get(file)
+    return None if record is None else Request.from_record(record, file)
+
+
+def own_requests(state: State, agent: str) -> list[Request]:
+    """All requests of one agent, by ticket."""
+    return _sorted(state.named("waits", f"@{agent}")) if state.names("waits") else []
+
+
+def all_requests(state: State) -> list[Request]:
+    return _sorted(state.below("waits")) if state.names("waits") else []
+
+
+def requests_around(state: State, directory: str) -> list[Request]:
+    """The requests for an item, for something above it or below it, by ticket."""
+    found = state.below(directory)
+    while "/" in directory:
+        directory = directory.rpartition("/")[0]
+        found.update(state.leaves(directory))
+    return _sorted(found)
+
+
+def _sorted(records: dict[str, Record]) -> list[Request]:
+    found = {record["ticket"]: (record, file) for file, record in records.items()}
+    return [Request.from_record(*found[ticket]) for ticket in sorted(found)]
+
+
+def put(state: State, request: Request, changes: Changes) -> None:
+    """Write the request beside each of its items."""
+    changes.update({wait_file(state, item, request.agent): request.to_record() for item in request.items})
+
+
+def drop(state: State, request: Request, changes: Changes) -> None:
+    changes.update({wait_file(state, item, request.agent): None for item in request.items})
+
+
+def drop_all(state: State, agent: str, changes: Changes) -> None:
+    """An agent whose session ends waits for nothing any more."""
+    for request in own_requests(state, agent):
+        drop(state, request, changes)
+
+
+# --- requests and claims
+
+
+def returned(claims: list[Claim], ticket: int) -> Request | None:
+    """The request of a grant that nobody confirmed, with a new ticket; None where it is dropped."""
+    first = claims[0]
+    kept = first.reserved
+    assert kept is not None
+    missed = int(kept["missed"]) + 1
+    if missed >= MOST_MISSED:
+        return None
+    return Request(
+        ticket, first.agent, first.session, tuple(claim.item for claim in claims), first.mode, first.units,
+        kept["priority"], 0, kept["blocking"], missed, kept["reserve"], first.ttl, first.expected, first.reason,
+        first.task, first.base, first.at,
+    )  # fmt: skip
+
+
+def consume(state: State, agent: str, changes: Changes) -> None:
+    """An agent that holds all items of a request does not wait for them any more."""
+    for request in own_requests(state, agent):
+        files = [file_of(state, item, agent) for item in request.items]
+        records = [changes[file] if file in changes else state.get(file) for file in files]
+        if all(r is not None and _suffices(r, request) for r in records):
+            drop(state, request, changes)
+
+
+def _suffices(record: Record, request: Request) -> bool:
+    return MODES.index(record["mode"]) >= MODES.index(request.mode) and bool(record["units"] >= request.units)
+
+
+def capacity_for(world: World, item: Item) -> int:
+    return world.resource(item.name).capacity if item.space == RESOURCE else 1
+
+
+def blocking_claims(state: State, world: World, request: Request, agents: set[str] | None = None) -> list[Claim]:
+    """Claims of others (of these agents only) that conflict with the request, whether they have expired or not."""
+    found: list[Claim] = []
+    for item in request.items:
+        capacity = capacity_for(world, item)
+        others = [
+            c for c in overlapping(state, item) if c.agent != request.agent and (agents is None or c.agent in agents)
+        ]
+        sharers = [c for c in others if capacity > 1 and c.path == item.name]
+        found += [c for c in others if c not in sharers and not compatible(c.mode, request.mode)]
+        if sum(c.units for c in sharers) + request.units > max(capacity, request.units):
+            found += sharers
+    return found

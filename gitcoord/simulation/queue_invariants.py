@@ -1,0 +1,249 @@
+"""Conditions of the queue: order, bound, no lost wake-up, no deadlock. Written without the rules' own functions."""
+
+from __future__ import annotations
+
+from gitcoord.simulation.world import RESOURCES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.state import Changes
+
+LIMIT = 3
+_CLASSES = ("critical", "high", "normal", "low")
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Is one path the other, or above it?"""
+    return one == other or "." in (one, other) or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def _pairs(record: Record) -> list[tuple[str, str]]:
+    return [(space, name) for space, name in record["items"]]
+
+
+class Waiters:
+    """The requests and claims of the ledger, followed event by event."""
+
+    def __init__(self, require: Callable[[bool, str], None]) -> None:
+        self._require = require
+        self.files: dict[str, Record] = {}
+        self.claims: dict[str, Record] = {}
+        self._command = ""  # the last command that claimed, and the tickets that it has overtaken
+        self._counted: set[int] = set()
+        self.passed: dict[int, int] = {}  # how often each ticket was overtaken, counted here
+
+    def reset(self, claims: dict[str, Record], files: dict[str, Record]) -> None:
+        self.files, self.claims, self._command = dict(files), dict(claims), ""
+        self.passed = {r["ticket"]: r["overtaken"] for r in files.values()}
+
+    def requests(self) -> list[Record]:
+        found = {record["ticket"]: record for record in self.files.values()}
+        return sorted(found.values(), key=self._rank)
+
+    def _rank(self, record: Record) -> tuple[bool, int, int]:
+        exhausted = self.passed.get(record["ticket"], 0) >= LIMIT
+        return (not exhausted, _CLASSES.index(record["priority"]), record["ticket"])
+
+    # --- conflicts
+
+    def blockers(self, record: Record, agents: Iterable[str] | None = None) -> list[Record]:
+        """Claims of others that the request waits for; of these agents only, where they are given."""
+        found: list[Record] = []
+        for space, name in _pairs(record):
+            near = [
+                c
+                for c in self.claims.values()
+                if c["space"] == space and c["agent"] != record["agent"] and overlaps(c["path"], name)
+            ]
+            near = [c for c in near if agents is None or c["agent"] in agents]
+            capacity = RESOURCES[name].capacity if space == "resource" and name in RESOURCES else 1
+            if capacity > 1:
+                used = sum(c["units"] for c in near)
+                found += near if used + record["units"] > capacity else []
+            else:
+                found += [c for c in near if "write" in (c["mode"], record["mode"])]
+        return found
+
+    def conflict(self, one: Record, other: Record) -> bool:
+        if one["agent"] == other["agent"]:
+            return False
+        for space, name in _pairs(one):
+            for where, theirs in _pairs(other):
+                if space != where or not overlaps(name, theirs):
+                    continue
+                if space == "resource" and name in RESOURCES:
+                    agents = (one["agent"], other["agent"])
+                    used = sum(
+                        c["units"] for c in self.claims.values() if c["path"] == name and c["agent"] not in agents
+                    )
+                    if used + one["units"] + other["units"] > RESOURCES[name].capacity:
+                        return True
+                elif "write" in (one["mode"], other["mode"]):
+                    return True
+        return False
+
+    # --- events
+
+    def appended(self, event: Event, changes: Changes) -> None:
+        """One event: first its own changes, then its grants one by one."""
+        tickets = {record["ticket"] for record in self.files.values()}
+        granted = {f"@{row['agent']}" for row in event.granted}
+        claims = {key: record for key, record in changes.items() if key.startswith("claims/")}
+        own = {
+            k: r
+            for k, r in claims.items()
+            if r is None or k.rpartition("/")[2] not in granted or r["agent"] == event.agent
+        }
+        new = [r for k, r in own.items() if r is not None and k not in self.claims and event.kind == "claim"]
+        for key, record in own.items():
+            self._set(self.claims, key, record)
+        fresh = {
+            k: r for k, r in changes.items() if k.startswith("waits/") and r is not None and r["ticket"] not in tickets
+        }
+        gone = [k for k, r in changes.items() if k.startswith("waits/") and r is None]
+        kept = {row["ticket"] for row in event.granted}
+        for key in gone:
+            if key in self.files and self.files[key]["ticket"] not in kept:
+                del self.files[key]
+        for key, record in fresh.items():
+            self._require(record["ticket"] == event.seq, f"event {event.seq} gives ticket {record['ticket']}")
+            self.files[key] = record
+        for row in event.granted:
+            if not any(record["ticket"] == row["ticket"] for record in self.files.values()):
+                self._return(event, row, claims)
+        rows = [next(r for r in self.files.values() if r["ticket"] == row["ticket"]) for row in event.granted]
+        if new:
+            self._plain(event, new)
+        for row in rows:
+            self._grant(event, row, {k: r for k, r in claims.items() if r is not None and r["agent"] == row["agent"]})
+        for key, record in changes.items():
+            if key.startswith(("waits/", "claims/")):
+                self._set(self.files if key[0] == "w" else self.claims, key, record)
+        self._counts(event)
+
+    def _set(self, where: dict[str, Record], key: str, record: Record | None) -> None:
+        if record is None:
+            where.pop(key, None)
+        else:
+            where[key] = record
+
+    def _return(self, event: Event, row: Record, claims: Changes) -> None:
+        """A request that went back into the queue by this event and is granted by it at once."""
+        self._require(
+            event.kind in ("expire", "wait") and row["ticket"] == event.seq, f"ticket {row['ticket']} is nobody's"
+        )
+        mine = [r for r in claims.values() if r is not None and r["agent"] == row["agent"]]
+        record = {**mine[0], **mine[0]["reserved"], "items": row["items"], "ticket": event.seq, "overtaken": 0}
+        self.files["waits/returned"] = record
+
+    def _plain(self, event: Event, claims: list[Record]) -> None:
+        """Claims without a request: the last in the order. One command overtakes a request once."""
+        if event.nonce != self._command:
+            self._command, self._counted = event.nonce, set()
+        asked = {**claims[0], "items": [[claim["space"], claim["path"]] for claim in claims]}
+        with_claims = self.claims
+        self.claims = {k: c for k, c in with_claims.items() if c not in claims}
+        for request in self.requests():
+            if self.conflict(asked, request) and request["ticket"] not in self._counted:
+                what = f"{asked['agent']} claims {asked['items']} before {request['agent']}, ticket {request['ticket']}"
+                self._require(self._cannot_go(request), f"{what}, which could go")
+                self._require(self.passed.get(request["ticket"], 0) < LIMIT, f"{what}, overtaken {LIMIT} times before")
+                self._require(request["ticket"] in event.past, f"{what}, which is not counted")
+                self._pass(request)
+                self._counted.add(request["ticket"])
+        self.claims = with_claims
+
+    def _grant(self, event: Event, row: Record, claims: dict[str, Record]) -> None:
+        for request in self.requests():
+            if request["ticket"] == row["ticket"] or not self.conflict(row, request):
+                continue
+            what = f"event {event.seq} grants ticket {row['ticket']} of {row['agent']} before {request['ticket']}"
+            if self._rank(request) < self._rank(row):
+                self._require(self._cannot_go(request), f"{what}, which could go")
+                if self.passed.get(request["ticket"], 0) >= LIMIT:
+                    self._require(self._reaches(request, row["agent"]), f"{what}, overtaken {LIMIT} times before")
+                else:
+                    self._pass(request)
+        for key in [key for key, record in self.files.items() if record["ticket"] == row["ticket"]]:
+            del self.files[key]
+        self.claims.update(claims)
+
+    def _cannot_go(self, request: Record) -> bool:
+        return bool(self.blockers(request)) or self._is_kept(request) or self._holds_other(request)
+
+    def _is_kept(self, request: Record) -> bool:
+        return any(
+            self.passed.get(each["ticket"], 0) >= LIMIT
+            and self.conflict(request, each)
+            and self._rank(each) < self._rank(request)
+            for each in self.requests()
+        )
+
+    def _pass(self, request: Record) -> None:
+        self.passed[request["ticket"]] = self.passed.get(request["ticket"], 0) + 1
+
+    def _counts(self, event: Event) -> None:
+        for record in self.requests():
+            counted = self.passed.setdefault(record["ticket"], 0)
+            self._require(
+                record["overtaken"] == counted,
+                f"event {event.seq}: ticket {record['ticket']} was overtaken {counted} times, and has {record['overtaken']} on record",
+            )
+
+    def _reaches(self, request: Record, agent: str) -> bool:
+        """Does the request wait, directly or by way of others, for this agent?"""
+        requests = self.requests()
+        todo, seen = [request], {request["ticket"]}
+        for each in todo:
+            holders = {claim["agent"] for claim in self.blockers(each)}
+            if agent in holders:
+                return True
+            ahead = [r for r in requests if self.passed.get(r["ticket"], 0) >= LIMIT and self.conflict(each, r)]
+            more = [r for r in requests if r["agent"] in holders] + ahead
+            todo += [r for r in more if r["ticket"] not in seen]
+            seen.update(r["ticket"] for r in more)
+        return False
+
+    # --- between two swaps
+
+    def settled(self, sessions: dict[str, tuple[str, int]], halted: bool) -> None:
+        """Nobody waits for what it could have, for ever, or after the end of its session."""
+        requests = self.requests()
+        for record in requests:
+            state = sessions.get(record["agent"])
+            self._require(
+                state == ("open", record["session"]),
+                f"{record['agent']} waits in a session that is over (ticket {record['ticket']})",
+            )
+            if not halted and not self.blockers(record):
+                self._require(
+                    self._is_kept(record) or self._holds_other(record),
+                    f"ticket {record['ticket']} of {record['agent']} could go, and nobody granted it",
+                )
+        stuck = self.stuck(requests)
+        self._require(not stuck, f"deadlock: {', '.join(sorted(stuck))} wait for each other")
+
+    def _holds_other(self, record: Record) -> bool:
+        """Its agent is blocked by another request of its own: a grant could make a deadlock."""
+        return any(r["agent"] == record["agent"] and r["ticket"] != record["ticket"] for r in self.requests())
+
+    def stuck(self, requests: list[Record]) -> set[str]:
+        """Agents that wait for ever, where all others release what they hold."""
+        last: dict[str, Record] = {}
+        for record in sorted(requests, key=lambda r: int(r["ticket"])):
+            if record["blocking"]:
+                last[record["agent"]] = record
+        stuck = set(last)
+        while True:
+            free = {agent for agent in stuck if not self.blockers(last[agent], stuck)}
+            if not free:
+                return stuck
+            stuck -= free
+
+    def would_deadlock(self, request: Record) -> bool:
+        """Is a refused wait really one that nobody could ever grant?"""
+        return request["agent"] in self.stuck([*self.requests(), request])

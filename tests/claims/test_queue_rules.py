@@ -1,0 +1,340 @@
+"""The queue for claims, on the rules alone: order, bound, grants in the event that frees, reservations, deadlocks."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import Item
+from gitcoord.claims.requests import all_requests
+from gitcoord.claims.take import Take
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.handoff import New as Offer
+from gitcoord.ledger.event import Event, Illegal, apply
+from gitcoord.ledger.format import format_record
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.sessions.events.unhalt import Unhalt
+from tests.ledger.world import World, paths
+from tests.server.test_retrace import judged, served
+
+__all__ = ["served"]
+
+ADA = Actor("ada", person=True)
+
+
+def wait(world: World, agent: str, *names: str, **how: Any) -> dict[str, Any]:
+    result: dict[str, Any] = world.must("wait", Wait(Actor(agent), paths(*names), **how)).result
+    return result
+
+
+def take(world: World, agent: str, *names: str, **how: Any) -> None:
+    world.must("claim", Take(Actor(agent), paths(*names), **how))
+
+
+def release(world: World, agent: str, *names: str) -> Event:
+    return world.must("release", Release(Actor(agent), paths(*names))).events[-1]
+
+
+def waiting(world: World) -> list[str]:
+    return [request.agent for request in all_requests(world.state)]
+
+
+def holders(world: World) -> set[tuple[str, str]]:
+    return {(claim.path, claim.agent) for claim in world.claims()}
+
+
+@pytest.fixture
+def world(served: list[str]) -> World:
+    """alice holds 'a'. Each command is made again by a server before it counts."""
+    world = World()
+    take(world, "alice", "a")
+    return world
+
+
+def test_first_come_first_served(world: World) -> None:
+    assert wait(world, "bob", "a")["position"] == 1
+    second = wait(world, "carol", "a")
+    assert (second["position"], second["of"], second["before"]) == (2, 2, ["bob"])
+    event = release(world, "alice", "a")
+    assert [row["agent"] for row in event.granted] == ["bob"] and waiting(world) == ["carol"]
+    assert holders(world) == {("a", "bob")} and world.claims("bob")[0].token == event.seq
+    assert [row["agent"] for row in release(world, "bob", "a").granted] == ["carol"]
+
+
+def test_priorities_go_first_and_agents_may_not_ask_for_the_highest(world: World) -> None:
+    wait(world, "bob", "a", priority="low")
+    wait(world, "carol", "a", priority="high")
+    assert world.refused("wait", Wait(Actor("dave"), paths("a"), priority="critical")).code == "priority"
+    with pytest.raises(UsageError):
+        world.decide("wait", Wait(Actor("dave"), paths("a"), priority="urgent"))
+    assert [row["agent"] for row in release(world, "alice", "a").granted] == ["carol"]
+
+
+def test_the_same_request_is_the_same_ticket_and_no_event(world: World) -> None:
+    first = wait(world, "bob", "a", "b")
+    again = world.must("wait", Wait(Actor("bob"), paths("b", "a")))
+    assert again.result["ticket"] == first["ticket"] and not again.events
+    other = wait(world, "bob", "a")
+    assert other["ticket"] > first["ticket"] and len(all_requests(world.state)) == 1, "one request for one item"
+
+
+def test_all_or_nothing_and_nothing_is_held_while_waiting(world: World) -> None:
+    take(world, "bob", "b")
+    wait(world, "carol", "a", "b")
+    release(world, "alice", "a")
+    assert holders(world) == {("b", "bob")}
+    release(world, "bob", "b")
+    assert holders(world) == {("a", "carol"), ("b", "carol")}
+
+
+def test_nobody_is_overtaken_more_than_three_times(world: World) -> None:
+    wait(world, "bob", "a", "b")
+    for _ in range(3):
+        take(world, "carol", "b")
+        assert all_requests(world.state)[0].overtaken
+        release(world, "carol", "b")
+    refusal = world.refused("claim", Take(Actor("carol"), paths("b")))
+    assert refusal.code == "kept" and "bob" in refusal.message
+    wait(world, "carol", "b", priority="high")
+    assert holders(world) == {("a", "alice")}
+    event = release(world, "alice", "a")
+    assert [row["agent"] for row in event.granted] == ["bob"]
+
+
+def test_a_holder_gets_one_more_file_three_times_then_is_told_to_finish(world: World) -> None:
+    wait(world, "bob", "a", "b")
+    for name in ("b/1", "b/2", "b/3"):
+        take(world, "alice", name)
+    assert world.refused("claim", Take(Actor("alice"), paths("b/4"))).code == "kept"
+    assert world.refused("wait", Wait(Actor("alice"), paths("b/4"))).code == "kept"
+    take(world, "alice", "b/1", ttl=99)  # its own stays its own
+    release(world, "alice")
+    assert ("b", "bob") in holders(world)
+
+
+def test_a_later_request_goes_past_one_that_cannot_go(world: World) -> None:
+    take(world, "bob", "b")
+    wait(world, "carol", "a", "b")
+    wait(world, "dave", "b")
+    event = release(world, "bob", "b")
+    assert [(row["agent"], len(row["past"])) for row in event.granted] == [("dave", 1)]
+
+
+def test_units_are_counted_together(world: World) -> None:
+    take(world, "alice", "@gpu", units=2)
+    wait(world, "bob", "@gpu", units=2)
+    take(world, "carol", "@gpu")
+    release(world, "alice", "@gpu")
+    assert {c.agent for c in world.claims() if c.path == "gpu"} == {"carol", "bob"}
+
+
+def test_a_reservation_is_confirmed_by_a_heartbeat(world: World) -> None:
+    wait(world, "bob", "a")
+    release(world, "alice", "a")
+    wait(world, "carol", "a")
+    assert wait(world, "bob", "a")["token"]
+    world.host.advance(60)
+    assert wait(world, "carol", "a")["waiting"], "a confirmed claim lives as long as its ttl"
+
+
+def test_a_missed_reservation_goes_to_the_end_and_the_second_is_dropped(world: World) -> None:
+    for agent in ("bob", "carol"):
+        wait(world, agent, "a")
+    release(world, "alice", "a")
+    wait(world, "carol", "a")  # sees it
+    world.host.advance(16)
+    assert wait(world, "carol", "a")["token"], "carol ends the reservation and is next"
+    assert waiting(world) == ["bob"] and all_requests(world.state)[0].missed == 1
+    release(world, "carol", "a")
+    world.refused("claim", Take(Actor("dave"), paths("a")))
+    world.host.advance(16)
+    take(world, "dave", "a")
+    assert waiting(world) == [] and holders(world) == {("a", "dave")}
+
+
+def test_an_expiry_for_a_plain_claim_serves_those_who_wait_first(world: World) -> None:
+    wait(world, "bob", "a")
+    world.host.advance(3 * 3600)
+    answer = world.must("claim", Take(Actor("carol"), paths("a")))
+    assert answer.again and [row["agent"] for row in answer.events[-1].granted] == ["bob"]
+    assert world.refused("claim", Take(Actor("carol"), paths("a"))).code == "held"
+
+
+def test_a_wait_ends_with_its_session(world: World) -> None:
+    for agent in ("bob", "carol"):
+        wait(world, agent, "a")
+    world.must("stop", Stop(Actor("bob")))
+    assert waiting(world) == ["carol"]
+    world.must("kill", Kill(ADA, "carol"))
+    assert waiting(world) == []
+
+
+def test_leaving_and_who_may_withdraw(world: World) -> None:
+    ticket = wait(world, "bob", "a")["ticket"]
+    wait(world, "carol", "a", "b")
+    assert world.refused("leave", Leave(Actor("dave"), ticket=ticket)).code == "person"
+    world.must("leave", Leave(ADA, ticket=ticket))
+    assert waiting(world) == ["carol"]
+    assert world.must("leave", Leave(Actor("carol"), paths("b"))).result["left"] and waiting(world) == []
+    assert not world.must("leave", Leave(Actor("carol"))).events
+
+
+def test_nothing_is_granted_while_everything_is_halted(world: World) -> None:
+    wait(world, "bob", "a")
+    world.must("halt", Halt(ADA))
+    assert not release(world, "alice", "a").granted
+    event = world.must("unhalt", Unhalt(ADA)).events[-1]
+    assert [row["agent"] for row in event.granted] == ["bob"]
+
+
+def test_a_person_takes_over_before_all_who_wait(world: World) -> None:
+    wait(world, "bob", "a")
+    token = world.claims("alice")[0].token
+    world.must("takeover", Takeover(ADA, Item("path", "a"), token, "because"))
+    assert holders(world) == {("a", "ada")} and waiting(world) == ["bob"]
+
+
+# --- deadlocks
+
+
+def test_a_deadlock_is_refused_when_the_wait_that_closes_it_is_made(world: World) -> None:
+    take(world, "bob", "b")
+    wait(world, "bob", "a")
+    refusal = world.refused("wait", Wait(Actor("alice"), paths("b")))
+    assert refusal.code == "deadlock"
+    assert "alice waits for b, bob holds b" in refusal.message and "bob waits for a, alice holds a" in refusal.message
+    assert wait(world, "alice", "b", blocking=False)["waiting"], "who does not block may release"
+
+
+def test_three_in_a_circle_over_directories(world: World) -> None:
+    take(world, "bob", "b/x")
+    take(world, "carol", "@db1")
+    wait(world, "bob", "a/deep")
+    wait(world, "carol", "b")
+    assert world.refused("wait", Wait(Actor("alice"), paths("@db1"))).code == "deadlock"
+
+
+def test_units_that_another_holder_can_give_back_are_no_deadlock(world: World) -> None:
+    take(world, "bob", "@gpu", units=2)
+    take(world, "carol", "@gpu")
+    wait(world, "bob", "a")
+    assert wait(world, "alice", "@gpu")["waiting"], "carol can still help"
+    world.must("leave", Leave(Actor("alice")))
+    assert world.refused("wait", Wait(Actor("alice"), paths("@gpu"), units=2)).code == "deadlock"
+
+
+def test_a_handoff_that_closes_a_circle_is_refused(world: World) -> None:
+    take(world, "bob", "b")
+    take(world, "carol", "c")
+    wait(world, "alice", "c")
+    wait(world, "bob", "a")
+    said = {"state": "s", "changed": "c", "remaining": "r", "next": "n"}
+    offered = world.must("handoff", Offer(Actor("carol"), said, "bob", items=paths("c"))).result
+    assert world.refused("accept", Accept(Actor("bob"), str(offered["id"]))).code == "deadlock"
+
+
+def test_a_circle_through_the_order_alone_is_resolved_by_the_order(world: World) -> None:
+    """bob may not be overtaken, and waits for carol, who waits for what is kept for bob: carol goes first."""
+    wait(world, "bob", "a", "b", "c")
+    take(world, "carol", "c")
+    for _ in range(2):
+        take(world, "dave", "b")
+        release(world, "dave", "b")
+    take(world, "erin", "x")
+    assert all_requests(world.state)[0].overtaken == 3
+    wait(world, "dave", "b", "x")  # kept for bob, and erin holds x
+    wait(world, "carol", "x")
+    assert [row["agent"] for row in release(world, "erin", "x").granted] == ["carol"]
+
+
+# --- what is not believed
+
+
+def test_forged_grants_are_refused_by_apply_and_by_the_server(world: World) -> None:
+    wait(world, "bob", "a")
+    wait(world, "carol", "a")
+    answer = world.decide("release", Release(Actor("alice"), paths("a")))
+    assert not isinstance(answer, Refusal)
+    (event,) = answer.events
+    second = next(r for r in all_requests(world.state) if r.agent == "carol")
+    row = {**event.granted[0], "ticket": second.ticket, "agent": "carol"}
+    jumped = event._replace(granted=(row,))
+    assert apply(world.state, jumped) and isinstance(judged(world, [jumped]), Refusal), "order is the server's to see"
+    for wrong in (
+        {"ticket": 99},
+        {"agent": "dave"},
+        {"items": [["path", "z"]]},
+        {"past": [77]},
+        {"capacity": {"a": "x"}},
+    ):
+        forged = event._replace(granted=({**event.granted[0], **wrong},))
+        with pytest.raises(Illegal):
+            apply(world.state, forged)
+        assert isinstance(judged(world, [event._replace(granted=())]), Refusal), "a grant may not be left out"
+
+
+def test_a_forged_class_or_ticket_is_refused(world: World) -> None:
+    answer = world.decide("wait", Wait(Actor("bob"), paths("a")))
+    assert not isinstance(answer, Refusal)
+    *first, event = answer.events
+    for wrong in ({"priority": "critical"}, {"reserve": 9999}):
+        forged = event._replace(body={**event.body, **wrong})
+        assert isinstance(judged(world, [*first, forged]), Refusal), wrong
+    illegal: list[dict[str, Any]] = [{"ticket": 2}, {"priority": "now"}, {"items": []}, {"units": 0}]
+    for row in illegal:
+        state = world.state
+        for each in first:
+            state = apply(state, each)
+        with pytest.raises(Illegal):
+            apply(state, event._replace(body={**event.body, **row}))
+
+
+def test_the_first_wait_makes_the_ledger_one_that_earlier_versions_do_not_write(world: World) -> None:
+    assert format_record(world.state).minor == 0
+    wait(world, "bob", "a")
+    assert format_record(world.state).minor == 1
+
+
+# --- any history
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_any_requests(seed: int) -> None:
+    """No lost wake-up, the bound, all or nothing, and the replay: `World.check` has the rest."""
+    chance, world = Random(seed), World()
+    agents = ("alice", "bob", "carol", "dave")
+    names = ("a", "a/b", "c", "d", "@gpu")
+    for _ in range(40):
+        agent = Actor(chance.choice(agents))
+        items = paths(*dict.fromkeys(chance.choices(names, k=chance.randint(1, 3))))
+        mode = chance.choice(("write", "write", "read"))
+        step = chance.randint(0, 9)
+        if step < 5:
+            priority = chance.choice(("normal", "normal", "high", "low"))
+            world.do("wait", Wait(agent, items, mode, priority=priority, blocking=chance.random() < 0.7))
+        elif step < 6:
+            world.do("claim", Take(agent, items, mode))
+        elif step < 9:
+            world.do("release", Release(agent))
+        else:
+            world.host.advance(chance.choice((1, 20, 4000)))
+        world.check()
+        assert all(request.overtaken <= 3 for request in all_requests(world.state))
+    for _ in range(12):
+        for name in agents:
+            world.do("release", Release(Actor(name)))
+    assert not all_requests(world.state), "somebody waits for what nobody holds"
+    world.check_replay()
