@@ -36,5 +36,5 @@ def test_what_events_touch() -> None:
         paths |= {event.kind} if touched.paths else set()
         agents |= {event.kind} if touched.agents else set()
     assert nothing - paths == {"start", "notice", "request", "journal", "handoff", "close", "wait", "leave"}
-    assert paths == {"claim", "stop", "kill", "release", "expire", "takeover", "accept"}
+    assert paths == {"claim", "stop", "kill", "release", "expire", "takeover", "accept", "inherit"}
     assert agents == {"kill", "revive", "role"}
