@@ -73,7 +73,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         return result_of(*caller.call(CLAIM[name], _values(values), words))
 
     async def start(brief: bool = True) -> CallToolResult:
-        """Call this first: open your session or go on with it; rules, what you hold and lost, handoffs for you, next tasks."""
+        """Call this first: open or continue your session; gives rules, your claims and losses, handoffs for you, next tasks."""
         return result_of(*caller.call(COORD["start"], _values({"brief": brief}), []))
 
     async def claim(
@@ -104,7 +104,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         return ask("list", [], mine=mine)
 
     async def check(paths: Paths) -> CallToolResult:
-        """May I write here now? "allowed" is the answer; each path has a verdict and, where it is held, by whom."""
+        """Check whether you may write these paths now: "allowed"; each path has a verdict and, where it is held, its holder."""
         return ask("check", paths)
 
     list_.__name__ = "list"
@@ -169,7 +169,7 @@ def _tasks(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     async def task_fail(
         id: Task, reason: Annotated[str, Field(description="Why it failed.", min_length=1)]
     ) -> CallToolResult:
-        """Say that a task failed."""
+        """Report that a task failed."""
         return ask("task fail", [id], reason=reason)
 
     async def task_list(mine: bool = False, all: bool = False) -> CallToolResult:
@@ -192,7 +192,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         paths: Annotated[list[str], Field(description="The paths it is about.")] = [],  # noqa: B006
         task: Annotated[str, Field(description="The task it is about.")] = "",
     ) -> CallToolResult:
-        """Write something down for all to read. Each call is an entry of its own."""
+        """Add an entry to the journal, which all can read. Each call adds one."""
         values = _values({"message": [text], "path": paths, "task": task})
         return result_of(*caller.call(COORD["journal add"], values, []))
 
