@@ -65,8 +65,21 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         name = call.screen.paint(printable(str(claim["path"])), "bold") + " (new)" * (claim["path"] in new)
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
+    call.screen.say(*inherited_lines(result.get("inherited", [])))
     _lost(call, result)
     return 0
+
+
+def inherited_lines(rows: list[Row]) -> list[str]:
+    """Lines about uncommitted work of ended sessions here that the reader inherits."""
+    by_holder: dict[str, list[str]] = {}
+    for row in rows:
+        by_holder.setdefault(str(row["from"]), []).append(str(row["path"]))
+    return [
+        f"  {holder} has ended and left uncommitted work here, which is yours from now on; look at it: "
+        f"git diff HEAD -- {' '.join(shell_word(path) for path in paths)}"
+        for holder, paths in by_holder.items()
+    ]
 
 
 def _hints_to_wait(values: Values, words: list[str], refused: GitcoordError) -> tuple[str, ...]:

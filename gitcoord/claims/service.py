@@ -24,23 +24,25 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     try:
         result = transact(ctx, _decide_take, command, prefetch=ahead)
     except Refused as refused:
-        if not _inherits(ctx, command.actor, refused):
+        inherited = _inherited(ctx, command.actor, refused)
+        if not inherited:
             raise
-        result = transact(ctx, _decide_take, command, prefetch=ahead)
+        result = {**transact(ctx, _decide_take, command, prefetch=ahead), "inherited": inherited}
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
         note_claims(ctx, result["claims"])
     return result
 
 
-def _inherits(ctx: Context, actor: Actor, refused: Refused) -> bool:
-    """Whether the actor could go on with what ended sessions left in this work tree, which refused it."""
+def _inherited(ctx: Context, actor: Actor, refused: Refused) -> list[dict[str, str]]:
+    """The claims that the actor inherits from ended sessions in this work tree, which refused it."""
     if refused.code != "held" or not left_here(ctx):
-        return False
+        return []
     from gitcoord.sessions.inherit import inherit
 
     held: list[dict[str, object]] = refused.data["held"]  # type: ignore[assignment]
-    return bool(inherit(ctx, actor, {str(row["agent"]) for row in held}).claims)
+    found = inherit(ctx, actor, {str(row["agent"]) for row in held})
+    return [{"path": path, "from": holder} for path, holder in found.sources]
 
 
 def _decide_take(state: State, command: Take, world: World) -> Decision:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.names import printable, shell_word
-from gitcoord.claims.cli import lost_line, say_released
+from gitcoord.base.names import printable
+from gitcoord.claims.cli import inherited_lines, lost_line, say_released
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -95,18 +95,6 @@ def _held(call: Call, result: Record, brief: bool) -> list[str]:
         lines.append(f"  taken again after they had expired: {printable(', '.join(result['again']))}")
     lines += inherited_lines(result["inherited"])
     return lines + [f"  {lost_line(row)}" for row in result["lost"]]
-
-
-def inherited_lines(rows: list[Record]) -> list[str]:
-    """Lines about uncommitted work of ended sessions here that the reader inherits."""
-    by_holder: dict[str, list[str]] = {}
-    for row in rows:
-        by_holder.setdefault(row["from"], []).append(row["path"])
-    return [
-        f"  {holder} has ended and left uncommitted work here, which is yours from now on; look at it: "
-        f"git diff HEAD -- {' '.join(shell_word(path) for path in paths)}"
-        for holder, paths in by_holder.items()
-    ]
 
 
 def _waiting(call: Call, result: Record, brief: bool) -> list[str]:

@@ -248,13 +248,19 @@ def test_uncommitted_work_keeps_its_claim(scene: Scene) -> None:
     assert done.code == 0 and "a has uncommitted changes" in done.err, done
     assert scene.agent("alice")["state"] == "ended"
     assert scene.project.holders("a") == ["alice"] and scene.project.holders("src") == []
-    assert scene.project.claim("a", agent="bob").code == 1
     again = scene.run("alice", "try take git claim list --mine --json; git commit -qam more")
     assert again.code == 0 and mine(scene.told("take")) == [("alice", "a")], (
         "the next session of that name goes on with it"
     )
     assert scene.project.holders("a") == []
     scene.project.assert_clean()
+
+
+def test_uncommitted_work_passes_to_the_next_agent_that_asks(scene: Scene) -> None:
+    assert scene.run("alice", "git claim -q a && echo more >>a").code == 0
+    done = scene.project.claim("a", agent="bob")
+    assert done.code == 0 and "alice has ended and left uncommitted work here, which is yours from now on" in done.out
+    assert scene.project.holders("a") == ["bob"]
 
 
 # --- orphans ------------------------------------------------------------------------------------------------------
