@@ -15,7 +15,7 @@ from gitcoord.gates.judge import Verdict, is_family, path_word
 from gitcoord.git.files import is_link, read_if_file, stamp
 from gitcoord.git.keyed_files import stamp_and_hash
 from gitcoord.git.loose_writer import hasher
-from gitcoord.guard.hold_files import change_holds, read_holds, statuses
+from gitcoord.guard.hold_files import change_holds, present, read_holds, statuses
 from gitcoord.guard.holds import MAX_CALLS, drop, holds_of, take
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.kept import Kept, keep, put_back
@@ -31,6 +31,8 @@ from gitcoord.validators.tool_event import ToolEvent
 
 MAX_FILES = 50  # whose content is kept for one call
 MAX_BYTES = 1 << 20  # of one file
+_MAX_TOTAL = 8 << 20  # that are read before one call
+_MAX_KEPT = 400
 _MAX_DIRTY = 500
 _MAX_TOLD = 20
 _OVERLAP = 3600  # seconds for which a command that has not ended is taken to run
@@ -64,9 +66,12 @@ def watch(session: GuardSession, event: ToolEvent, claims: list[tuple[str, str]]
                 holders.setdefault(name, _holder(claims, name, case=case))
     if not holders and not claims and not record["holds"]:
         return
-    files = {path: [holders[path], *_kept_look(ctx, record, path)] for path in sorted(holders)[:MAX_FILES]}
-    for path in sorted(holders)[MAX_FILES:]:
-        files[path] = [holders[path], stamp(f"{ctx.repo.worktree}/{path}"), ""]
+    files: dict[str, list[str]] = {}
+    budget = _MAX_TOTAL
+    for number, path in enumerate(sorted(holders)):
+        mark, blob, size = _kept_look(ctx, record, path, budget if number < MAX_FILES else 0)
+        budget -= size
+        files[path] = [holders[path], mark, blob]
     ctx.local.flush()
     few = len(dirty) <= _MAX_DIRTY
     call = {
@@ -76,7 +81,8 @@ def watch(session: GuardSession, event: ToolEvent, claims: list[tuple[str, str]]
 
     def change(now: Record) -> None:
         now["calls"][_key(agent, event)] = call
-        now["kept"] = {path: [mark, blob] for path, (_, mark, blob) in files.items() if blob}
+        kept = {path: [mark, blob] for path, (_, mark, blob) in files.items() if blob}
+        now["kept"] = {**now["kept"], **kept} if len(now["kept"]) < _MAX_KEPT else kept
         if len(now["calls"]) > MAX_CALLS:
             del now["calls"][min(now["calls"], key=lambda key: now["calls"][key]["at"])]
 
@@ -88,15 +94,18 @@ def _holder(claims: list[tuple[str, str]], name: str, *, case: bool) -> str:
     return next((agent for path, agent in claims if covers(fold(path, case=case), key)), "")
 
 
-def _kept_look(ctx: Context, record: Record, path: str) -> tuple[str, str]:
-    """The stamp of a file, and the blob with its content; '' where it is no file, or too large."""
+def _kept_look(ctx: Context, record: Record, path: str, budget: int) -> tuple[str, str, int]:
+    """The stamp of a file; the blob with its content, '' where it is no file or too large; the bytes read of `budget`."""
     file = f"{ctx.repo.worktree}/{path}"
     mark = stamp(file)
     known = record["kept"].get(path)
     if known is not None and known[0] == mark:
-        return mark, known[1]
-    data = None if is_link(file) else read_if_file(file, MAX_BYTES + 1)
-    return mark, ctx.local.write("blob", data) if data is not None and len(data) <= MAX_BYTES else ""
+        return mark, known[1], 0
+    most = min(MAX_BYTES, budget)
+    data = None if is_link(file) or most <= 0 else read_if_file(file, most + 1)
+    if data is None or len(data) > most:
+        return mark, "", 0
+    return mark, ctx.local.write("blob", data), len(data)
 
 
 # --- after the call --------------------------------------------------------------------------------------------------------
@@ -128,15 +137,13 @@ def compare(ctx: Context, actor: Actor, event: ToolEvent) -> str:
         return ""
     kept = keep(ctx, actor.agent, {c.path: c.before for c in found}, {c.path: c.after for c in found})
     busy = _busy(ctx, record, actor)
+    # Only of agents whose tools are hooked here it is known that the change was not their own.
+    seen = {*present(ctx), *(hold.agent for hold in holds_of(record))} - busy if call["restore"] else set()
     back: set[str] = set()
     for one in found:
         path = f"{ctx.repo.worktree}/{one.path}"
         end(ctx, actor.agent, path, failed=False)  # so its holder must read it again
-        if (
-            call["restore"]
-            and one.holder not in busy
-            and put_back(ctx, one.path, one.before, one.after, clean=one.clean)
-        ):
+        if one.holder in seen and put_back(ctx, one.path, one.before, one.after, clean=one.clean):
             back.add(one.path)
     _tell_holders(ctx, actor, event, found, kept, back)
     _record(ctx, actor, found, kept)

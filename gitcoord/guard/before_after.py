@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import NotInitialised, StoreError, UsageError
+from gitcoord.base.errors import GitcoordError, NotInitialised, StoreError, UsageError
 from gitcoord.base.names import check_path, covers, printable
 from gitcoord.git.files import is_directory, modified, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
@@ -67,7 +67,7 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
         findings += _stale_writes(invocation, sessions, effects)
     if strictest(findings) != DENY:
         _record_notices(sessions, event)
-        _watch(invocation, sessions, event, home)
+        findings += _watch(invocation, sessions, event, home)
     answer = _answer(next(iter(sessions.values())), event, findings)
     if home is not None and home.top in sessions and (answer.decision != ALLOW or event.tool in _TOLD_BEFORE):
         answer = _with_told(invocation.open(home.top), sessions[home.top].actor.agent, answer)
@@ -135,17 +135,27 @@ def _record_writes(ctx: Context, actor: Actor, event: ToolEvent, places: list[Pl
         take_holds(ctx, actor.agent, written)
 
 
-def _watch(invocation: Invocation, sessions: dict[str, GuardSession], event: ToolEvent, home: Place | None) -> None:
-    """Note others' files before a program runs; nothing is loaded where others neither wrote nor hold anything."""
+def _watch(
+    invocation: Invocation, sessions: dict[str, GuardSession], event: ToolEvent, home: Place | None
+) -> list[Finding]:
+    """Note others' files before a program runs; nothing is loaded where others neither wrote nor hold anything.
+
+    Where that cannot be done the command runs all the same, and the agent is told.
+    """
     if home is None or not event.command or home.top not in sessions:
-        return
+        return []
     session = sessions[home.top]
     claims = session.write_claims_of_others()
     if claims or holds_exist(invocation.open(home.top)):
         from gitcoord.guard.after_look import watch
 
         invocation.open(home.top)
-        watch(session, event, claims)
+        try:
+            watch(session, event, claims)
+        except (GitcoordError, OSError) as error:
+            message = f"files of others cannot be compared after this command: {printable(str(error))}"
+            return [Finding(ALLOW, message, "uncommitted")]
+    return []
 
 
 def _look_afterwards(ctx: Context, actor: Actor, event: ToolEvent) -> Answer:
@@ -219,7 +229,7 @@ def _shared_tree(
 ) -> list[Finding]:
     """Findings about other agents in the same work tree; nothing is loaded where none of them wrote there."""
     found: list[Finding] = []
-    touches = effects.writes or effects.changed_below or effects.staged or effects.committed
+    touches = effects.writes or effects.lost_below or effects.staged or effects.committed
     if touches and holds_exist(session.ctx):
         from gitcoord.guard.shared_tree import uncommitted_work
 

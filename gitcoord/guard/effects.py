@@ -10,7 +10,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import of_event, subagent_of
-from gitcoord.shell.effects import BUILD, SHARED, Effect
+from gitcoord.shell.effects import BUILD, CAREFUL, SHARED, Effect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ToolEvent
 from gitcoord.world.open import _preload
@@ -42,6 +42,7 @@ class FileEffects(NamedTuple):
     switched: tuple[Place, ...] = ()  # work trees in which HEAD moves to another branch or base
     hooked: tuple[Place, ...] = ()  # work trees in which a command runs that git's hooks judge
     builds: tuple[str, ...] = ()  # build tools and test runners
+    lost_below: tuple[Place, ...] = ()  # those of `changed_below` at or below which uncommitted changes may be lost
 
 
 def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> FileEffects:
@@ -51,6 +52,7 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
         invocation.open(home.top)  # first, since its settings say how long all this may take
     writes, reads = _paths_of(invocation, event, event.writes, cwd), _paths_of(invocation, event, event.reads, cwd)
     changed_below: list[str] = []
+    lost_below: list[str] = []
     deleted: list[str] = []
     shared: dict[str, list[str]] = {kind: [] for kind in SHARED}
     bypasses = ["it holds a NUL byte, behind which a shell may run something else"] * ("\0" in event.command)
@@ -60,7 +62,9 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
         from gitcoord.guard.unhooked import without_restoring
 
         command = without_restoring(event.tool, _without_own_name(invocation, event, home))
-        for effect in _shell_effects(invocation, command, cwd):
+        effects = _shell_effects(invocation, command, cwd)
+        careful = {effect.word for effect in effects if effect.kind == CAREFUL}
+        for effect in effects:
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
                 deleted += [effect.path] if effect.kind == "delete" else []
@@ -68,6 +72,8 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
                 reads += [effect.path] if effect.path else []  # which file cannot be told
             elif effect.kind in shared:
                 shared[effect.kind].append(effect.path)
+            elif effect.kind == CAREFUL:
+                continue
             elif effect.kind == BUILD:
                 builds.append(effect.detail)
             elif effect.kind == "bypass":
@@ -75,12 +81,14 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
             else:
                 unknown.append(effect.detail or effect.word)
                 changed_below += [effect.path] if effect.path else []
+                lost_below += [effect.path] if effect.path and effect.word not in careful else []
     where = _places(cwd, writes), _places(cwd, reads), _places(cwd, changed_below)
     # Of a link only itself is gone.
     left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in deleted))
     staged, committed, switched, hooked = (_places(cwd, shared[kind]) for kind in SHARED)
     told = tuple(bypasses), tuple(unknown)
-    return FileEffects(*where, *told, left, staged, committed, switched, hooked, tuple(builds))
+    lost = _places(cwd, lost_below)
+    return FileEffects(*where, *told, left, staged, committed, switched, hooked, tuple(builds), lost)
 
 
 def _without_own_name(invocation: Invocation, event: ToolEvent, home: Place) -> str:

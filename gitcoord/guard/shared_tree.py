@@ -24,7 +24,7 @@ def uncommitted_work(session: GuardSession, effects: FileEffects, top: str) -> l
     if not holds:
         return []
     case = folds_case(session.snapshot.state)
-    changed = below(holds, _paths((*effects.writes, *effects.changed_below), top), case=case)
+    changed = below(holds, _paths((*effects.writes, *effects.lost_below), top), case=case)
     staged = below(holds, _paths(effects.staged, top), case=case)
     commits = any(place.top == top for place in effects.committed)
     asked = list(dict.fromkeys([*changed, *staged, *(holds if commits else ())]))

@@ -11,6 +11,9 @@ KINDS = (WRITE, DELETE, READ, BYPASS, UNKNOWN)
 # HOOK: a command that git's hooks of the repository at the path judge.
 STAGE, COMMIT, SWITCH, HOOK = "stage", "commit", "switch", "hook"
 SHARED = (STAGE, COMMIT, SWITCH, HOOK)
+CAREFUL = (
+    "careful"  # the effect of the same word changes no file that has uncommitted changes: git refuses that by itself
+)
 BUILD = "build"  # a build tool or test runner: the project's own code runs, and what it writes is derived as a rule
 
 

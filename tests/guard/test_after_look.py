@@ -149,7 +149,7 @@ def test_its_own_formatter_keeps_the_hold_and_its_own_commit_ends_it(held: Proje
 
 def test_restore_puts_it_back(tmp_path: Path) -> None:
     project = prepare(Project(tmp_path, config=f"{CONFIG}\tafter = restore\n"))
-    project.claim("shared/a", agent="bob")
+    project.claim("shared/a", agent="claude-cone")
     two = project.speaker("c-two")
     for command in PROGRAMS[:3]:
         words = run(project, two, command)
@@ -158,8 +158,20 @@ def test_restore_puts_it_back(tmp_path: Path) -> None:
     assert "put back" in run(project, two, f"{sys.executable} -c \"open('shared/a', 'w').write('two')\"")
     assert (project.top / "shared/a").read_text() == "a\n"
     told = context(project.send(project.speaker("c-one").read("shared/b")))
-    assert told.count("its content was put back") == 3
+    assert told.count("its content was put back") == 4
     assert project.write(project.speaker("c-one"), "free/x") == "allow"
+
+
+@pytest.mark.parametrize("dirty", [True, False])
+def test_a_file_of_somebody_without_a_guard_is_not_put_back(tmp_path: Path, dirty: bool) -> None:
+    """bob may have saved it in an editor while the command ran."""
+    project = Project(tmp_path, config=f"{CONFIG}\tafter = restore\n")
+    project.claim("shared/a", agent="bob")
+    if dirty:
+        (project.top / "shared/a").write_text("bob's\n")
+    words = run(project, project.speaker("c-two"), f"{sys.executable} -c \"open('shared/a', 'w').write('two')\"")
+    assert "shared/a: bob holds it" in words and "put back" not in words
+    assert (project.top / "shared/a").read_text() == "two"
 
 
 def test_a_command_of_the_holder_that_runs_too_is_named_and_nothing_put_back(tmp_path: Path) -> None:
@@ -179,3 +191,11 @@ def test_what_is_too_large_to_keep_is_told(held: Project) -> None:
 def test_nothing_is_done_where_nobody_holds_or_wrote(project: Project) -> None:
     assert run(project, project.speaker("c-two"), "true") == ""
     assert not (project.top / ".git/gitcoord/guard/holds").exists()
+
+
+def test_a_look_that_fails_stops_nobody_and_is_told(held: Project) -> None:
+    index = held.top / ".git/index"
+    index.write_bytes(b"broken")
+    held.claim("shared/a", agent="bob")
+    said = held.send(held.speaker("c-two").shell("true"))
+    assert understood("claude", said) == "allow" and "files of others cannot be compared" in context(said)

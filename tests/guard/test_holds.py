@@ -49,7 +49,7 @@ def test_a_write_of_another_is_denied_and_says_who_wrote_it(held: Project) -> No
 CHANGING = [
     "git checkout -- free/x", "git restore free/x", "git stash", "git stash -u", "git reset --hard", "git clean -fd", "rm free/x",
     "rm -rf free", "git checkout -f", "cat > free/x <<'EOF'\nmine\nEOF", "mv free/x elsewhere", "sed -i s/o/0/ free/x",
-    "git switch -f main",
+    "git switch -f main", "git merge --autostash topic", "git merge --abort", "git pull; git stash",
 ]  # fmt: skip
 STAGING = [
     "git add -A && git commit -m mine", "git add .", "git add free/x", "cd free && git add x", "git add -u", "git commit -am mine",
@@ -81,6 +81,9 @@ def test_the_writer_and_its_family_may(held: Project, command: str, subagent: st
         "git restore --staged free/x",
         "ls free",
         "git add -n .",
+        "git pull",
+        "git merge topic",
+        "git cherry-pick topic",
     ],
 )
 def test_commands_that_do_not_touch_it(held: Project, command: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.shell.effects import BUILD, KINDS, SHARED, UNKNOWN, Effect
+from gitcoord.shell.effects import BUILD, CAREFUL, KINDS, SHARED, UNKNOWN, Effect
 from gitcoord.shell.parse import analyse
 from gitcoord.startup.treesitter import parser
 from tests.guard import shellgen
@@ -57,7 +57,7 @@ def _followed(command: str) -> tuple[Effect, ...]:
     """The effects; a defect would show as an exception that was caught."""
     effects = analyse(command, cwd="/nowhere/repo", home="/nowhere/home")
     assert not any("could not be followed" in effect.detail for effect in effects), command
-    kinds = (*KINDS, *SHARED, BUILD)
+    kinds = (*KINDS, *SHARED, BUILD, CAREFUL)
     assert all(e.kind in kinds and (e.path == "" or e.path.startswith("/")) for e in effects), command
     return effects
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.shell import glob
 from gitcoord.shell.commands.gitpaths import behind, is_file, pathspec
-from gitcoord.shell.effects import COMMIT, HOOK, STAGE, SWITCH
+from gitcoord.shell.effects import CAREFUL, COMMIT, HOOK, STAGE, SWITCH
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given
 from gitcoord.shell.state import Arg
@@ -75,4 +75,21 @@ def _rebase(run: Run, call: Call, given: Given) -> None:
         _here(run, SWITCH, call.raw, "git rebase moves HEAD")
 
 
-VERBS = {"add": _add, "stage": _add, "commit": _commit, "checkout": _checkout, "switch": _switch, "rebase": _rebase}
+def _merge(run: Run, call: Call, given: Given) -> None:
+    """git stops before it overwrites uncommitted changes; not where it stashes them first, or resets."""
+    if not given.has("--autostash", "--abort", "--quit", "--skip"):
+        _here(run, CAREFUL, call.raw, "git leaves files with uncommitted changes alone")
+
+
+VERBS = {
+    "merge": _merge,
+    "pull": _merge,
+    "cherry-pick": _merge,
+    "revert": _merge,
+    "add": _add,
+    "stage": _add,
+    "commit": _commit,
+    "checkout": _checkout,
+    "switch": _switch,
+    "rebase": _rebase,
+}
