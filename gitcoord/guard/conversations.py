@@ -29,14 +29,14 @@ _HANDOFF = (
     '--next "what to do first"'
 )
 _KEPT = 500  # pieces of work that were asked about
+_TELLS_TWICE = "copilot"  # it runs the hooks of Claude Code's settings beside its own
+_TWICE_SECONDS = 5
 _NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose it is
 
 
 def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """Open the session, record the tool's process as this agent, and answer with the text of `git coord start`."""
-    from gitcoord.sessions.cli import briefing_lines
-    from gitcoord.terminal.call import Call
-    from gitcoord.terminal.screen import Screen
+    from gitcoord.sessions.cli_brief import brief_lines
     from gitcoord.views.briefing import begin
 
     actor = actor_of(ctx, env, event)
@@ -50,12 +50,22 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         # A start changes no file, so the error is only shown.
         hints = [f"hint: {printable(hint)}" for hint in error.hints]
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
-    lines = briefing_lines(Call(ctx, Screen(env), env), result, brief=True)
+    if event.tool == _TELLS_TWICE and not _first_told(ctx, actor.agent):
+        return Answer()
+    lines = brief_lines(result)
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
     if actor.parent and event.tool != _NAMES_SUBAGENTS:
         who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
     return Answer(context="\n".join([who, *lines]))
+
+
+def _first_told(ctx: Context, agent: str) -> bool:
+    """Whether the agent was not told within the last seconds; records that it is told now."""
+    file, now = ctx.scratch(f"guard/told/{agent}"), ctx.host.wall()
+    before = read_file(file).decode("ascii", "replace")
+    write_file(file, str(now).encode())
+    return not (before.isdecimal() and 0 <= now - int(before) < _TWICE_SECONDS)
 
 
 def _end_earlier(ctx: Context, earlier: Actor | None) -> None:

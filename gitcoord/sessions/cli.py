@@ -6,6 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.names import printable
 from gitcoord.claims.cli import inherited_lines, lost_line, say_released
 from gitcoord.handoff.cli import lines as handoff_lines
+from gitcoord.sessions.cli_brief import brief_lines, headlines
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
@@ -17,31 +18,20 @@ def start(call: Call, values: Values, words: list[str]) -> int:
     result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
     brief = bool(values.get("brief"))
     call.screen.answer(_shortened(result) if brief else result)
-    call.screen.say(*briefing_lines(call, result, brief=brief))
+    if brief:
+        call.screen.say(*brief_lines(result))
+    else:
+        call.screen.say(*_briefing_lines(call, result))
     return 0
 
 
-def briefing_lines(call: Call, result: Record, *, brief: bool) -> list[str]:
+def _briefing_lines(call: Call, result: Record) -> list[str]:
     """The result of `begin`, as lines of text."""
     verb = "opened" if result["opened"] else "goes on"
     lines = [f"session {result['session']} of {result['agent']} {verb}"]
     for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others, _gates):
-        lines += part(call, result, brief)
+        lines += part(call, result)
     return lines
-
-
-def headlines(text: str) -> list[str]:
-    """The headings and numbered rules of a document; of a rule that goes on in further lines whole sentences, in one line."""
-    found: list[str] = []
-    goes_on = False
-    for line in (line.strip() for line in text.split("\n")):
-        is_rule = line.partition(".")[0].isdecimal()
-        if is_rule or line.startswith("#"):
-            found.append(line)
-        elif goes_on and line:
-            found[-1] += f" {line}"
-        goes_on = bool(line) and (is_rule or goes_on) and not line.startswith("#") and line[-1] not in ".!?"
-    return found
 
 
 def _shortened(result: Record) -> Record:
@@ -56,26 +46,24 @@ def _text(row: Record) -> list[str]:
     return [*said, f"  ... (the rest is in {printable(row['name'])})"] if row["cut"] else said
 
 
-def _rules(call: Call, result: Record, brief: bool) -> list[str]:
+def _rules(call: Call, result: Record) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
         return ["rules: none"]
-    short = [f"  {printable(line)}" for line in headlines(rules["text"])]
     head = call.screen.paint(f"rules: {rules['name']} ({rules['version'][:12]})", "bold")
-    return [head, *(short if brief else _text(rules))]
+    return [head, *_text(rules)]
 
 
-def _memory(call: Call, result: Record, brief: bool) -> list[str]:
+def _memory(call: Call, result: Record) -> list[str]:
     lines = []
     for row in result["memory"]:
         version = f"({row['version'][:12]})" if row["version"] else "(not there)"
-        count = f", {len(row['text'].splitlines())} lines" if brief and row["version"] else ""
-        lines.append(call.screen.paint(f"{row['kind']}: {printable(row['name'])} {version}{count}", "bold"))
-        lines += _text(row) if row["version"] and not brief else []
+        lines.append(call.screen.paint(f"{row['kind']}: {printable(row['name'])} {version}", "bold"))
+        lines += _text(row) if row["version"] else []
     return lines
 
 
-def _copy(call: Call, result: Record, brief: bool) -> list[str]:
+def _copy(call: Call, result: Record) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
     offline = [f"  as far as this clone knows: {printable(copy['offline'])}"] if copy["offline"] else []
@@ -87,26 +75,26 @@ def _copy(call: Call, result: Record, brief: bool) -> list[str]:
     return [call.screen.paint(words, "yellow"), *offline]
 
 
-def _held(call: Call, result: Record, brief: bool) -> list[str]:
+def _held(call: Call, result: Record) -> list[str]:
     claims = result["claims"]
     lines = [f"you hold: {len(claims) or 'nothing'}"]
-    lines += ["  " + line for line in call.screen.claim_lines(claims)] if not brief else []
+    lines += ["  " + line for line in call.screen.claim_lines(claims)]
     if result["again"]:
         lines.append(f"  taken again after they had expired: {printable(', '.join(result['again']))}")
     lines += inherited_lines(result["inherited"])
     return lines + [f"  {lost_line(row)}" for row in result["lost"]]
 
 
-def _waiting(call: Call, result: Record, brief: bool) -> list[str]:
+def _waiting(call: Call, result: Record) -> list[str]:
     rows = [f"  approval {row['approval']} of {printable(row['path'])}" for row in result["waiting"]]
-    lines = [f"you wait for: {len(rows) or 'nothing'}", *(rows if not brief else [])]
+    lines = [f"you wait for: {len(rows) or 'nothing'}", *rows]
     asked = [f"  {row['approval']} of {printable(row['path'])}, asked by {row['agent']}" for row in result["to_answer"]]
     if asked:
         lines.append(call.screen.paint(f"waits for your answer: {len(asked)}: git coord approvals", "red"))
-    return [*lines, *(asked if not brief else [])]
+    return [*lines, *asked]
 
 
-def _interrupted(call: Call, result: Record, brief: bool) -> list[str]:
+def _interrupted(call: Call, result: Record) -> list[str]:
     left = result["interrupted"]
     lines = []
     for task in left["tasks"]:
@@ -114,32 +102,26 @@ def _interrupted(call: Call, result: Record, brief: bool) -> list[str]:
         whose = f", {task['owner']}'s" if task["owner"] not in ("", result["agent"]) else ""
         again = f"; take it again: git coord task take {task['id']}" if task["state"] == "open" else ""
         lines.append(f"  {task['id']} {printable(task['title'])} ({task['state']}{whose}){then}{again}")
-    if brief and left["dirty"]:
-        lines.append(f"  {len(left['dirty'])} file(s) not committed")
-    elif left["dirty"]:
+    if left["dirty"]:
         lines += [f"  not committed: {printable(path)}" for path in left["dirty"][:20]]
         lines += [f"  and {len(left['dirty']) - 20} more"] if len(left["dirty"]) > 20 else []
     lines += [f"  handed over: {line}" for line in handoff_lines(call, left["handoffs"])]
     return ["you were doing:" if lines else "you were doing: nothing", *lines]
 
 
-def _handoffs(call: Call, result: Record, brief: bool) -> list[str]:
+def _handoffs(call: Call, result: Record) -> list[str]:
     rows = result["handoffs"]
-    if brief and rows:
-        return [f"handoffs for you: {' '.join(row['id'] for row in rows)}"]
     return [f"handoffs for you: {len(rows) or 'none'}", *("  " + line for line in handoff_lines(call, rows))]
 
 
-def _tasks(call: Call, result: Record, brief: bool) -> list[str]:
+def _tasks(call: Call, result: Record) -> list[str]:
     rows = result["tasks"]
     lines = [f"  {row['id']} {printable(row['title'])} ({row['priority']})" for row in rows]
     return ["next tasks:" if lines else "next tasks: none", *lines]
 
 
-def _others(call: Call, result: Record, brief: bool) -> list[str]:
+def _others(call: Call, result: Record) -> list[str]:
     rows = result["others"]
-    if brief:
-        return [f"others here: {len(rows) or 'nobody'}"]
     lines = [
         [row["agent"], f"since {ago(row['since'])}", f"of {row['parent']}" if row["parent"] else ""] for row in rows
     ]
@@ -147,7 +129,7 @@ def _others(call: Call, result: Record, brief: bool) -> list[str]:
     return [f"others here: {len(rows) or 'nobody'}", *("  " + line for line in found)]
 
 
-def _gates(call: Call, result: Record, brief: bool) -> list[str]:
+def _gates(call: Call, result: Record) -> list[str]:
     from gitcoord.views.cli import gates_line
 
     events = result["missing_gates"]

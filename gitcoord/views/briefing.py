@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
-from gitcoord.base.names import ROOT, check_path
+from gitcoord.base.names import ROOT, check_path, shown
+from gitcoord.claims.model import all_claims
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.ledger.sessions import OPEN, Actor, agent_records, alive
+from gitcoord.ledger.sessions import OPEN, Actor, agent_records, alive, expiry_of
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
@@ -69,6 +70,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "handoffs": [row for row in offered if row["for_you"]],
         "tasks": _next_tasks(state),
         "others": _others(state, world, actor.agent),
+        "others_hold": _others_hold(state, world, actor.agent),
         "missing_gates": missing(ctx),
     }
 
@@ -167,6 +169,15 @@ def _others(state: State, world: World, agent: str) -> list[Record]:
     return [
         {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, world, r)
     ]
+
+
+def _others_hold(state: State, world: World, agent: str) -> list[Record]:
+    """The live claims of others, the oldest first."""
+    claims = [claim for claim in all_claims(state) if claim.agent != agent]
+    world.prefetch_heartbeats(claim.agent for claim in claims)
+    live = [c for c in claims if not expiry_of(state, world, c.agent, c.session, c.ttl).expired]
+    live.sort(key=lambda claim: claim.token)
+    return [{"path": shown(c.path, c.space), "agent": c.agent, "reason": c.reason} for c in live]
 
 
 def _approvals(state: State, agent: str) -> list[Record]:

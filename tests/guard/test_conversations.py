@@ -186,3 +186,16 @@ def test_a_subagent_begins_and_ends(project: Project) -> None:
     assert project.held() == {}
     states = {row["agent"]: row["state"] for row in project.world.coord("agents", "--json").json["agents"]}
     assert states["claude-c1.ag1"] == "ended" and states["claude-c1"] == "open"
+
+
+def test_copilot_is_told_once(project: Project) -> None:
+    """It runs its own hook and the one of Claude Code's settings, each with the event in another form."""
+    own = project.speaker(tool="copilot").start()
+    alike = {
+        "hook_event_name": "SessionStart",
+        "session_id": "c1",
+        "timestamp": "2026-11-17T03:34:31.320Z",
+        "source": "new",
+    }
+    assert "You are 'copilot-c1'" in context(project.send(own))
+    assert context(project.send({**alike, "cwd": str(project.top)})) == ""

@@ -31,11 +31,27 @@ def world(plain: World) -> World:
 def test_the_order_is_fixed(world: World) -> None:
     world.take("src/b.py", agent="bob")
     world.handoff("new", *SAID, agent="bob")
-    for words in ((), ("--brief",)):
-        out = world.coord("start", *words).out
-        lines = [line for line in out.splitlines() if line[:1].strip()]
-        assert [next(head for head in ORDER if line.startswith(head)) for line in lines] == list(ORDER), out
+    out = world.coord("start").out
+    lines = [line for line in out.splitlines() if line[:1].strip()]
+    assert [next(head for head in ORDER if line.startswith(head)) for line in lines] == list(ORDER), out
+
+
+def test_the_brief_form_says_what_there_is_and_nothing_else(world: World) -> None:
+    world.take("src/b.py", "-m", "new login", agent="bob")
+    world.take("src/a.py")
+    out = world.coord("start", "--brief").out
     assert "  1. Claim first." in out and "Always" not in out and "The parser works." not in out
+    assert "you hold src/a.py\n" in out and "bob holds src/b.py: new login\n" in out
+    assert not any(word in out for word in ("nothing", "none", "nobody", "not there"))
+
+
+def test_the_brief_form_has_at_most_25_lines(world: World) -> None:
+    world.commit({".gitcoord/rules.md": "".join(f"{n}. Rule {n}.\n" for n in range(1, 60))})
+    for number in range(30):
+        world.take(f"src/{number}", agent=f"agent-{number}")
+    lines = world.coord("start", "--brief").out.splitlines()
+    assert len(lines) <= 24 and "  the other rules are in .gitcoord/rules.md" in lines  # and who the reader is
+    assert "others hold 24 more: git claim list --all" in lines
 
 
 def test_rules_and_memory_are_those_of_the_sync_branch(world: World) -> None:

@@ -50,7 +50,7 @@ _START = {
         "Open your session, and be told all there is to know.",
         "sessions.cli:start",
         "",
-        Option("brief", "flag", "For a small context: headlines and numbers.", "b"),
+        Option("brief", "flag", "For a small context: at most 25 lines, without what there is not.", "b"),
         Option("join", "flag", "Join a session that another process of this name has open."),
     ),
     "run": row(
