@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from gitcoord.base.codec import VERSION, Record
 from gitcoord.base.errors import GitcoordError
-from gitcoord.base.names import covers, fold, printable
+from gitcoord.base.names import ROOT, covers, fold, printable
 from gitcoord.claims.facts import Covering
 from gitcoord.gates.judge import Verdict, is_family, path_word
-from gitcoord.git.files import is_link, read_if_file, stamp
+from gitcoord.git.files import is_directory, is_link, read_if_file, stamp
 from gitcoord.git.keyed_files import stamp_and_hash
 from gitcoord.git.loose_writer import hasher
 from gitcoord.guard.hold_files import change_holds, present, read_holds, statuses
@@ -56,10 +56,14 @@ def watch(session: GuardSession, event: ToolEvent, claims: list[tuple[str, str]]
     record = read_holds(ctx)
     holders = {hold.path: hold.agent for hold in others_holds(session)}
     case = folds_case(session.snapshot.state)
-    specs, dirty = [], []
+    specs: list[str] = []
+    dirty: list[str] = []
+    key = ""
     if claims:
-        covering = Covering(session.snapshot, [path for path, _ in claims])
-        specs, dirty = covering.pathspecs, list(statuses(ctx, specs=covering.pathspecs))
+        specs = Covering(session.snapshot, [path for path, _ in claims]).pathspecs
+        key = _claims_key(ctx, claims)
+        known = key and record["looked"]["key"] == key
+        dirty = record["looked"]["dirty"] if known else list(statuses(ctx, specs=specs))
         own = {hold.path for hold in holds_of(record) if is_family(hold.agent, agent)}
         for name in dirty:
             if name not in own:
@@ -77,16 +81,30 @@ def watch(session: GuardSession, event: ToolEvent, claims: list[tuple[str, str]]
     call = {
         "v": VERSION, "agent": agent, "at": ctx.host.wall(), "files": files, "claims": [list(c) for c in claims] if few else [],
         "specs": specs if few else [], "dirty": dirty if few else [], "case": int(case), "restore": int(session.guard.after == RESTORE),
+        "key": key if few else "",
     }  # fmt: skip
 
     def change(now: Record) -> None:
         now["calls"][_key(agent, event)] = call
+        now["looked"] = {"key": call["key"], "dirty": call["dirty"]}
         kept = {path: [mark, blob] for path, (_, mark, blob) in files.items() if blob}
         now["kept"] = {**now["kept"], **kept} if len(now["kept"]) < _MAX_KEPT else kept
         if len(now["calls"]) > MAX_CALLS:
             del now["calls"][min(now["calls"], key=lambda key: now["calls"][key]["at"])]
 
     change_holds(ctx, change)
+
+
+def _claims_key(ctx: Context, claims: list[tuple[str, str]]) -> str:
+    """Stands for HEAD and the looks of the claimed files, so that git is not asked again; '' where one is a directory."""
+    paths = [path for path, _ in claims]
+    if any(path == ROOT or is_directory(f"{ctx.repo.worktree}/{path}") for path in paths):
+        return ""
+    text = "\0".join(
+        [ctx.store.target("HEAD") or "", *(f"{p}\0{stamp(f'{ctx.repo.worktree}/{p}')}" for p in sorted(paths))]
+    )
+    key: str = hasher(40)(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return key
 
 
 def _holder(claims: list[tuple[str, str]], name: str, *, case: bool) -> str:
@@ -171,6 +189,8 @@ def _newly_dirty(ctx: Context, actor: Actor, record: Record, call: Record) -> li
     if not call["claims"]:
         return []
     claims = [(path, agent) for path, agent in call["claims"]]
+    if call["key"] and call["key"] == _claims_key(ctx, claims):
+        return []
     found = []
     for name in statuses(ctx, specs=call["specs"]):
         if name in call["dirty"] or name in call["files"]:

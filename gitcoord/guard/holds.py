@@ -19,11 +19,15 @@ MAX_HOLDS = 2000  # in one work tree; the oldest are dropped
 MAX_CALLS = 32  # commands under way in one work tree that are remembered
 
 # head: HEAD when the holds were last compared with it; calls: commands under way, with the looks of others' files before them; kept: by
-# path the stamp of a file and the blob with its content then; told: by agent the lines that it is still to be told.
-_RECORD = {"head": str, "holds": dict, "calls": dict, "kept": dict, "told": dict}
+# path the stamp of a file and the blob with its content then; told: by agent the lines that it is still to be told; looked: the files
+# below claims that were not committed, as long as what `key` stands for is unchanged.
+_RECORD: dict[str, Shape] = {
+    "head": str, "holds": dict, "calls": dict, "kept": dict, "told": dict, "looked": {"key": str, "dirty": [str]},
+}  # fmt: skip
 _HOLD = {"v": int, "agent": str, "mark": str, "hash": str, "at": int}
 _CALL: dict[str, Shape] = {
     "v": int, "agent": str, "at": int, "files": dict, "claims": [(str, str)], "specs": [str], "dirty": [str], "case": int, "restore": int,
+    "key": str,
 }  # fmt: skip
 
 
@@ -35,7 +39,15 @@ class Hold(NamedTuple):
 
 
 def empty() -> Record:
-    return {"v": VERSION, "head": "", "holds": {}, "calls": {}, "kept": {}, "told": {}}
+    return {
+        "v": VERSION,
+        "head": "",
+        "holds": {},
+        "calls": {},
+        "kept": {},
+        "told": {},
+        "looked": {"key": "", "dirty": []},
+    }
 
 
 def checked(record: object) -> Record:

@@ -199,3 +199,18 @@ def test_a_look_that_fails_stops_nobody_and_is_told(held: Project) -> None:
     held.claim("shared/a", agent="bob")
     said = held.send(held.speaker("c-two").shell("true"))
     assert understood("claude", said) == "allow" and "files of others cannot be compared" in context(said)
+
+
+def test_what_was_looked_up_once_is_looked_up_again_when_it_changed(project: Project) -> None:
+    """bob's file is clean at the first command and dirty at the next ones; his commit ends that."""
+    project.claim("shared/a", agent="bob")
+    two, over = project.speaker("c-two"), f"{sys.executable} -c \"open('shared/a', 'w').write('two')\""
+    assert run(project, two, "true") == "" and run(project, two, "true") == ""
+    (project.top / "shared/a").write_text("bob's\n")
+    assert run(project, two, "true") == ""
+    assert "shared/a: bob holds it [held]" in run(project, two, over)
+    assert project.world.git("show", f"{kept(project)[1]}:shared/a") == "bob's"
+    project.world.git("commit", "-qam", "bob's", "--no-verify")
+    assert run(project, two, "true") == ""
+    words = run(project, two, over.replace("two", "three"))
+    assert "shared/a: bob holds it [held]" in words and "each holder is told" not in words, "HEAD has what was there"
