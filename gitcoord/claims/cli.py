@@ -8,6 +8,7 @@ from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import MAX_TTL, Item
 from gitcoord.ledger.snapshot import parts_for
+from gitcoord.sessions.identity import conversation_actor
 from gitcoord.terminal.call import Call, duration, nonce, number, text, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
@@ -58,6 +59,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
             refused.hints = _hints_to_wait(values, words, refused)
         raise
     call.screen.answer({**result, "new": new} if new else result)
+    _say_unguarded(call)
     claims: list[Row] = result["claims"]
     for claim in claims:
         verb = "still hold" if result["renewed"] else "claimed"
@@ -68,6 +70,14 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*inherited_lines(result.get("inherited", [])))
     _lost(call, result)
     return 0
+
+
+def _say_unguarded(call: Call) -> None:
+    """Warn where an agent tool's guard does not run. Outside of agent tools nothing is loaded or read."""
+    if conversation_actor(call.environ) is not None:
+        from gitcoord.sessions.unguarded import unguarded_lines
+
+        call.screen.note(*unguarded_lines(call.ctx, call.environ))
 
 
 def inherited_lines(rows: list[Row]) -> list[str]:

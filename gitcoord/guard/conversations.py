@@ -19,7 +19,7 @@ from gitcoord.handoff.model import unfinished
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.sessions.identity import forget_tool, note_tool, of_event
+from gitcoord.sessions.identity import forget_heard, forget_tool, note_tool, of_event
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import DENY, START, STOP, SUBAGENT_STOP, Answer, ToolEvent
 
@@ -108,6 +108,7 @@ def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         inherit_from_subagent(ctx, parent, actor.agent)
     elif not event.subagent:
         forget_tool(ctx, actor)
+        forget_heard(ctx, event.tool, event.conversation)
     return Answer()
 
 

@@ -9,7 +9,7 @@ from gitcoord.git.locate import Place, is_set_up, locate, resolve, write_targets
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.identity import of_event, subagent_of
+from gitcoord.sessions.identity import note_heard, of_event, subagent_of
 from gitcoord.shell.effects import BUILD, CAREFUL, SHARED, Effect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import ToolEvent
@@ -23,7 +23,8 @@ _MOST_TREES = 8
 
 
 def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
-    """The acting agent; a subagent's name begins with its parent's."""
+    """The acting agent; a subagent's name begins with its parent's. Its conversation has reached the guard, which is noted."""
+    note_heard(ctx, event.tool, event.conversation)
     actor = of_event(ctx, env, event.tool, event.conversation)
     return subagent_of(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 

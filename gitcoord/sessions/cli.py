@@ -7,6 +7,7 @@ from gitcoord.base.names import printable
 from gitcoord.claims.cli import inherited_lines, lost_line, say_released
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.sessions.cli_brief import brief_lines, headlines
+from gitcoord.sessions.unguarded import unguarded_lines
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
@@ -16,6 +17,7 @@ def start(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.views.briefing import begin
 
     result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
+    call.screen.note(*unguarded_lines(call.ctx, call.environ))
     brief = bool(values.get("brief"))
     call.screen.answer(_shortened(result) if brief else result)
     if brief:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gitcoord.base.agent_tools import TOOLS
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import agent_from_email, check_agent, printable
-from gitcoord.git.files import listdir, read_file, remove_file, write_file
+from gitcoord.git.files import exists, listdir, read_file, remove_file, write_file
 from gitcoord.git.host import getppid, start_time
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
@@ -31,7 +31,7 @@ _HINTS = (
 
 def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
-    actor = named_actor(ctx, environ) or _conversation(environ)
+    actor = named_actor(ctx, environ) or conversation_actor(environ)
     if actor is not None:
         return _in_shell(environ, actor)
     tree = ctx.settings.get("gitcoord.agent")
@@ -81,7 +81,7 @@ def resolve_in_hook(ctx: Context, environ: Environ, *, terminal: bool, by_settin
 
 def _names(ctx: Context, environ: Environ) -> list[str]:
     """Every name that the environment, an ancestor process or the agent tool gives this process, and those of its parents."""
-    found = [_ancestor(ctx), _conversation(environ)]
+    found = [_ancestor(ctx), conversation_actor(environ)]
     try:
         found.append(named_actor(ctx, environ))
     except UsageError:
@@ -128,7 +128,7 @@ def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Ac
     actor = named_actor(ctx, environ)
     if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
         return actor
-    actor = _of(tool, conversation) if conversation else _conversation(environ)
+    actor = _of(tool, conversation) if conversation else conversation_actor(environ)
     if actor is not None:
         return actor
     tree = ctx.settings.get("gitcoord.agent")
@@ -161,7 +161,8 @@ def in_tool(environ: Environ) -> bool:
     return any(environ.get(marker) for tool in TOOLS for marker in tool.markers)
 
 
-def _conversation(environ: Environ) -> Actor | None:
+def conversation_actor(environ: Environ) -> Actor | None:
+    """The conversation that the environment of an agent tool's shell names, as an actor."""
     for tool in TOOLS:
         if not any(environ.get(marker) for marker in tool.markers) and tool.name != "codex":
             continue
@@ -186,13 +187,33 @@ def _in_shell(environ: Environ, actor: Actor) -> Actor:
 
 
 def _of(tool: str, conversation: str) -> Actor:
-    return Actor(_conversation_name(tool, conversation), printable(f"{tool}:{conversation[:180]}"))
+    return Actor(conversation_name(tool, conversation), printable(f"{tool}:{conversation[:180]}"))
 
 
-def _conversation_name(tool: str, conversation: str) -> str:
+def conversation_name(tool: str, conversation: str) -> str:
     """A short name for a conversation, from the random end of its id. If two names are equal, their instances differ."""
     word = "".join(c for c in conversation.lower() if c in _WORD)
     return check_agent(f"{tool}-{word[-12:] or 'x'}")
+
+
+# --- conversations that the guard has heard of --------------------------------------------------------------------
+
+
+def note_heard(ctx: Context, tool: str, conversation: str) -> None:
+    """Note that an event of this conversation has reached the guard."""
+    name = conversation_name(tool, conversation) if conversation else ""
+    if name and not is_heard(ctx, name):
+        write_file(ctx.scratch(f"guard/heard/{name}"), b"")
+
+
+def is_heard(ctx: Context, name: str) -> bool:
+    return exists(f"{ctx.repo.scratch}/guard/heard/{name}")
+
+
+def forget_heard(ctx: Context, tool: str, conversation: str) -> None:
+    """The conversation is over: remove its note."""
+    if conversation:
+        remove_file(f"{ctx.repo.scratch}/guard/heard/{conversation_name(tool, conversation)}")
 
 
 # --- names noted for processes ------------------------------------------------------------------------------------

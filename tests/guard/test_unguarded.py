@@ -1,0 +1,30 @@
+"""A command inside a tool's conversation that the guard has not heard of says that the guard does not run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.guard.support import Project
+
+ENVIRONMENTS = {
+    "claude": {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "c1"},
+    "codex": {"CODEX_SESSION_ID": "c1"},
+    "gemini": {"GEMINI_CLI": "1", "GEMINI_SESSION_ID": "c1"},
+}
+
+
+@pytest.mark.parametrize("tool", ENVIRONMENTS)
+def test_said_until_the_guard_was_asked(project: Project, tool: str) -> None:
+    env = ENVIRONMENTS[tool]
+    for done in (project.world.claim("shared/a", agent="", env=env), project.world.coord("start", agent="", env=env)):
+        assert done.code == 0 and "does not run here: no event of this conversation" in done.err, done
+        assert "git coord setup --user" in done.err
+    project.send(project.speaker(tool=tool).read("free/x"))
+    for done in (project.world.claim("shared/b", agent="", env=env), project.world.coord("start", agent="", env=env)):
+        assert done.code == 0 and "does not run here" not in done.err, done
+    project.send(project.speaker(tool=tool).stop(final=True))
+    assert "does not run here" in project.world.claim("free/x", agent="", env=env).err
+
+
+def test_nothing_is_said_outside_of_tools(project: Project) -> None:
+    assert project.world.claim("shared/a", agent="bob").err == ""
