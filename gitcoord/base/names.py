@@ -21,6 +21,7 @@ CLAIMS = "refs/claims/"
 CONFIG = ".gitcoord/config"  # the project's settings, in its tree
 RULES = ".gitcoord/rules.md"  # and its written rules
 LOST = PRIVATE + "lost/"
+KEPT = PRIVATE + "kept/"  # content of files before and after a command that changed them
 ARCHIVE = "refs/gitcoord-archive/"  # ledgers that were taken away
 PROBE = PRIVATE + "probe/"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError, refused
-from gitcoord.base.names import ARCHIVE, CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
+from gitcoord.base.names import ARCHIVE, CLAIMS, KEPT, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.claims.query import listing
 from gitcoord.gates.hooks.files import remove_tree
 from gitcoord.gates.hooks.install import removal, uninstall
@@ -124,6 +124,8 @@ def _operations(ctx: Context, found: Found, stamp: str) -> tuple[list[Operation]
             f"{archive}-lost-{ref.removeprefix(LOST)}": oid for ref, oid in found.refs.items() if ref.startswith(LOST)
         }
         operations += [Create(ref, oid) for ref, oid in lost.items()]
+        kept = {ref.removeprefix(KEPT): oid for ref, oid in found.refs.items() if ref.startswith(KEPT)}
+        operations += [Create(f"{archive}-kept-{name}", oid) for name, oid in kept.items()]
     if found.head is not None:
         operations.append(Delete(LEDGER, found.head))
     return [*operations, *(Delete(ref, oid) for ref, oid in found.refs.items())], archive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError
-from gitcoord.base.names import PRIVATE
+from gitcoord.base.names import KEPT
 from gitcoord.git.commands.worktrees import read_tree, restore_file, update_index, with_index, write_tree
 from gitcoord.git.files import (
     close,
@@ -20,7 +20,6 @@ from gitcoord.git.store import Create, Delete
 from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
 
-KEPT = PRIVATE + "kept/"
 MAX_REFS = 400  # two for each incident; the oldest are deleted
 
 

@@ -214,3 +214,10 @@ def test_what_was_looked_up_once_is_looked_up_again_when_it_changed(project: Pro
     project.world.git("commit", "-qam", "bob's", "--no-verify")
     words = run(project, two, over.replace("two", "three"))
     assert "shared/a: bob holds it [held]" in words and "each holder is told" not in words, "HEAD has what was there"
+
+
+def test_a_teardown_leaves_what_was_kept(held: Project) -> None:
+    run(held, held.speaker("c-two"), "make fmt")
+    assert held.world.person("teardown", "--yes").code == 0
+    (ref,) = [ref for ref in held.world.git("for-each-ref", "--format=%(refname)").split() if ref.endswith("/before")]
+    assert ref.startswith("refs/gitcoord-archive/") and held.world.git("show", f"{ref}:free/x") == "one's"
