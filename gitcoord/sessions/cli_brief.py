@@ -57,7 +57,7 @@ def _copy(result: Record) -> list[str]:
 
 
 def _own(result: Record) -> list[str]:
-    """What the reader holds, got, lost and waits for."""
+    """Lines about claims that the reader holds, got, lost or waits for."""
     lines = []
     if result["claims"]:
         lines.append(f"you hold {_listed(row['path'] for row in result['claims'])}")
@@ -93,7 +93,7 @@ def _work(result: Record) -> list[str]:
 
 
 def _others(result: Record) -> list[str]:
-    """What others hold, and who else is here."""
+    """Lines about the claims of others, and who else is here."""
     rows = result["others_hold"]
     lines = []
     for row in rows[:_SHOWN]:
