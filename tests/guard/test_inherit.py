@@ -132,6 +132,7 @@ def test_another_work_tree_gets_nothing(project: Project) -> None:
     other = project.top.parent / "other"
     project.world.git("worktree", "add", "-q", str(other))
     leave(project, project.speaker("c1"))
+    (other / "shared/a").write_text("not committed there either\n")
     project.send(project.speaker("c2", cwd=other).start(), cwd=other)
     assert project.held() == {"shared/a": "claude-c1"}
     project.send(project.speaker("c3").start())

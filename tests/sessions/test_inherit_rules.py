@@ -63,6 +63,17 @@ def test_a_killed_agent_leaves_nothing(world: World) -> None:
     assert refused(world) == "inherit"
 
 
+def test_a_subagent_of_a_killed_agent_leaves_nothing(world: World) -> None:
+    sub = Actor("alice.s1", parent="alice")
+    world.must("claim", Take(sub, paths("src/c")))
+    world.dirty = {"src/c"}
+    world.must("stop", Stop(sub, keep=True))
+    command = WANTS._replace(claims=(("src/c", "alice.s1"),))
+    assert isinstance(world.decide("inherit", command), Decision)
+    world.must("kill", Kill(ADA, "alice", "wild"))
+    assert refused(world, command) == "inherit"
+
+
 def test_nothing_passes_while_all_is_halted(world: World) -> None:
     world.must("stop", Stop(ALICE, keep=True))
     world.must("halt", Halt(ADA, "smoke"))
