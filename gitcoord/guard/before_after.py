@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, NotInitialised, StoreError, UsageError
-from gitcoord.base.names import check_path, covers, printable
+from gitcoord.base.names import check_path, printable
 from gitcoord.git.files import is_directory, modified, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
 from gitcoord.guard.effects import FileEffects, absolute, actor_of, checked, effects_of, home_of, tops_of
-from gitcoord.guard.findings import Finding, allowed_instead, read_decision, settings_at, strictest
+from gitcoord.guard.findings import Finding, read_decision, settings_at, strictest
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, holds_exist, note_read
 from gitcoord.ledger.context import Context
@@ -47,12 +47,11 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
         invocation.open(top)
         session.beat()
         if home is not None and top == home.top:
-            findings += (
-                _private_places(invocation, session.guard, effects)
-                + _shell_findings(session.guard, effects)
-                + _repository_deletion(effects, home)
-                + _unhooked(invocation, event, effects)
-            )
+            findings += _private_places(invocation, session.guard, effects)
+            if event.command:
+                from gitcoord.guard.shell_findings import shell_findings
+
+                findings += shell_findings(invocation, event, session.guard, effects, home)
             findings += _run_validators(session, event, effects)
         findings += session.reads()
         if strictest(findings) != DENY:
@@ -196,32 +195,11 @@ def _protected_files(event: ToolEvent, effects: FileEffects) -> list[Finding]:
         elif any(b"coord guard" in read_file(one, 1 << 20) for one in settings_at(path)):
             hints = ("a person may change it, or take the guard out: git coord teardown",)
             found.append(Finding(DENY, "it holds the settings that call this guard", "bypass", path, hints))
-        elif settings_at(path) == [path] and _switches_hooks_off(event, effects):
-            hints = ("a person may change what a tool's hooks are",)
-            found.append(
-                Finding(DENY, "these settings may switch off the hooks that call this guard", "bypass", path, hints)
-            )
+        elif settings_at(path) == [path]:
+            from gitcoord.guard.shell_findings import new_settings
+
+            found += new_settings(event, effects, path)
     return found
-
-
-_OFF = ("disable", "false", "off")  # in settings that switch hooks off
-
-
-def _switches_hooks_off(event: ToolEvent, effects: FileEffects) -> bool:
-    """Whether what a call writes switches hooks off, or hides its words: by its arguments, its command, or files that the command reads."""
-    texts = [event.command, *(str(value) for value in event.input.values())]
-    if event.command:
-        texts += [read_file(absolute(place), 1 << 20).decode("utf-8", "replace") for place in effects.reads]
-    return any(
-        "\\u00" in text or ("hook" in text and any(word in text for word in _OFF)) for text in map(str.lower, texts)
-    )
-
-
-def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:
-    """Deletion of the repository itself."""
-    taken = [path for path in map(absolute, effects.deleted) if path == "/" or covers(path, home.common)]
-    hints = ("a person may take a repository away",)
-    return [Finding(DENY, "the repository lies there, with everybody's work", "bypass", path, hints) for path in taken]
 
 
 def _shared_tree(
@@ -259,30 +237,6 @@ def _private_places(invocation: Invocation, guard: Guard, effects: FileEffects) 
             hints = ("which places: [guard] denyRead and askRead in .gitcoord/config",)
             found.append(Finding(answer, message, "read", absolute(place), hints))
     return found
-
-
-def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
-    found = [
-        Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass", hints=(allowed_instead(what),))
-        for what in effects.bypasses
-    ]
-    # A build is said only where the policy stops such commands: with `warn` every test run would be.
-    unknown = (*effects.unknown, *(effects.builds if guard.unknown in (ASK, DENY) else ()))
-    if unknown and guard.unknown != ALLOW:
-        answer = ALLOW if guard.unknown == "warn" else guard.unknown
-        what = printable(unknown[0])
-        found.append(Finding(answer, f"what this command writes cannot be told: {what}", "unknown"))
-    return found
-
-
-def _unhooked(invocation: Invocation, event: ToolEvent, effects: FileEffects) -> list[Finding]:
-    """Commits, merges and pushes where git's hooks do not run."""
-    if not effects.hooked:
-        return []
-    from gitcoord.guard.unhooked import HINTS, MESSAGE, hooks_are_off
-
-    off = hooks_are_off(event.tool, event.command, invocation.env)
-    return [Finding(DENY, MESSAGE, "bypass", hints=HINTS)] if off else []
 
 
 def _stale_writes(invocation: Invocation, sessions: dict[str, GuardSession], effects: FileEffects) -> list[Finding]:
