@@ -16,7 +16,7 @@ PROGRAMS = {"git-claim": "claim", "git-coord": "coord", "git-handoff": "handoff"
 # Only the full command line uses these, or a process that lives long.
 LEFT_OUT = (
     "cli/__main__.py", "cli/demo", "cli/docs.py", "cli/help.py", "cli/setup.py", "cli/setup_person.py", "cli/teardown.py", "git/libgit2_reader.py",
-    "guard/setup", "ledger/cli_watch.py", "ledger/remote/client.py", "mcp", "startup/bundle.py", "tasks/cli_dispatch.py",
+    "guard/setup", "ledger/cli_watch.py", "ledger/remote/client.py", "mcp", "simulation", "startup/bundle.py", "tasks/cli_dispatch.py",
 )  # fmt: skip
 HEAD = 32768  # bytes for the index at the beginning of the file
 
@@ -149,7 +149,10 @@ def build(root: Path) -> bytes:
             continue
         is_package = path.stem == "__init__"
         name = ".".join((path.parent if is_package else path.with_suffix("")).relative_to(root).parts)
-        tree = Strip().visit(ast.parse(path.read_bytes(), path))
+        source = ast.parse(path.read_bytes(), path)
+        if _reads_annotations(source):
+            continue
+        tree = Strip().visit(source)
         code = marshal.dumps(compile(tree, path, "exec", dont_inherit=True))
         modules[name] = is_package, len(code), HEAD + len(codes)
         codes += code
@@ -163,6 +166,16 @@ def build(root: Path) -> bytes:
     head = MAGIC_NUMBER + marshal.dumps((compile(BOOT, "<gitcoord>", "exec", dont_inherit=True), modules, groups))
     assert len(head) <= HEAD, "the index outgrew its place"
     return head.ljust(HEAD, b"\0") + codes
+
+
+def _reads_annotations(tree: ast.Module) -> bool:
+    """Return whether a module makes classes from annotations, which `Strip` removes: it is imported from SITE."""
+    found = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+    return any(node.module == "dataclasses" or _imports_named_tuple(node) for node in found)
+
+
+def _imports_named_tuple(node: ast.ImportFrom) -> bool:
+    return node.module == "typing" and any(alias.name in ("NamedTuple", "TypedDict") for alias in node.names)
 
 
 def _in_order(names: list[str], imports: dict[str, list[str]]) -> list[str]:

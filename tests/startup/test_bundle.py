@@ -75,6 +75,15 @@ def test_a_group_is_what_its_sources_are(tree: Path, groups: dict[str, list[str]
     assert ours == theirs and len(ours) > 20
 
 
+def test_every_module_of_the_bundle_can_be_imported(tree: Path) -> None:
+    """Also those that are in no group, such as the handlers of rare verbs."""
+    modules = marshal.loads((tree / "gitcoord.bundle").read_bytes()[len(MAGIC_NUMBER) : HEAD])[1]
+    program = (
+        f"import json\nfor name in {sorted(modules)!r}:\n    __import__(name)\nprint(json.dumps(len(sys.modules)))\n"
+    )
+    assert _output(_before_entry(tree) + program) > len(modules) > 300
+
+
 def test_everyday_commands_need_no_more_than_their_groups(
     tree: Path, groups: dict[str, list[str]], git_repo: GitRepo
 ) -> None:
