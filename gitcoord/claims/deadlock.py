@@ -103,7 +103,7 @@ def refuse_deadlock(state: State, world: World, agent: str) -> None:
 
 
 def _in_words(state: State, world: World, requests: list[Request], agent: str) -> str:
-    """Who waits for what, and who holds it, from this agent on until somebody comes up again."""
+    """The cycle in words: each agent with what it waits for and whose claims it waits for, from this agent on."""
     blocked, pending = _blocked(requests), remaining(state, world, requests)
     stuck = {name for name, ticket in blocked.items() if ticket in pending}
     parts: list[str] = []
