@@ -66,7 +66,7 @@ class Goal:
         self.stops = chance.random() < 0.1  # the agent ends its session instead of releasing
 
     def for_more(self) -> Goal:
-        """What it needs besides, as a goal of its own."""
+        """The further item that it needs, as a goal of its own."""
         more = copy(self)
         assert self.more is not None
         more.items, more.units = (self.more,), 0

@@ -23,6 +23,9 @@ from tests.support import CLAIM
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")]
 
+STARTED: list[
+    subprocess.Popen[bytes]
+] = []  # ended with their test: one that stays would count as an owner of locks in the others
 BRANCHES = [f"topic-{number}" for number in range(4)]
 
 
@@ -33,6 +36,7 @@ class Packing:
         stop = ["-e", "trace=write", "-e", "inject=write:signal=SIGSTOP:when=1"]
         argv = [STRACE, "-D", "-qq", "-o", str(world.scrap / "trace"), *stop, GIT, "pack-refs", "--all"]
         self.process = subprocess.Popen(argv, cwd=world.top, env=world.env())
+        STARTED.append(self.process)
         self.files = [world.git_dir / "packed-refs.lock", world.git_dir / "packed-refs.new"]
         wait_until("pack-refs is stopped", lambda: self._state() in "Tt")
 
@@ -60,6 +64,10 @@ def busy(world: World) -> Iterator[World]:
         world.git("branch", "-f", branch)
     world.git("config", "core.packedRefsTimeout", "1")
     yield world
+    for process in STARTED:
+        process.kill()
+        process.wait()
+    STARTED.clear()
 
 
 def dead_note(world: World, *, taken: bool = False) -> LockNotes:
@@ -94,11 +102,16 @@ def test_a_release_waits_for_a_pack_refs_that_goes_on(busy: World) -> None:
     dead_note(busy)
     packing = Packing(busy)
     files = packing.which()
-    release = subprocess.Popen([*CLAIM, "release", "src/app.py"], cwd=busy.top, env=busy.env("alice"))
     notes = busy.git_dir / "gitcoord/locks"
-    # Its git has met the lock, and was ended by it.
-    wait_until("the release has tried", lambda: len(list(notes.glob("[0-9]*"))) > 1)
-    wait_until("its try has failed", lambda: len(list(notes.glob("[0-9]*"))) == 1)
+    before = notes.stat().st_mtime_ns
+    release = subprocess.Popen([*CLAIM, "release", "src/app.py"], cwd=busy.top, env=busy.env("alice"))
+    STARTED.append(release)
+
+    def has_tried() -> bool:
+        """Its git has met the lock and was ended by it: a note came and went."""
+        return notes.stat().st_mtime_ns != before and len(list(notes.glob("[0-9]*"))) == 1
+
+    wait_until("the release has tried", has_tried)
     assert packing.which() == files
     assert packing.go_on() == 0
     assert release.wait() == 0
