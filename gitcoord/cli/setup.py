@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gitcoord.base.names import printable
 from gitcoord.cli.setup_hooks import edit_lines, manager_edits, tell_missing, write_edits
-from gitcoord.cli.setup_ledger import LOCAL, archive, chosen_ledger, confirm, ledger_lines, tell_authority
+from gitcoord.cli.setup_ledger import LOCAL, archive, chosen_ledger, confirm, ledger_lines, tell_authority, tell_policy
 from gitcoord.cli.setup_marks import chosen_marks, tell_protection
 from gitcoord.cli.setup_person import offer_person
 from gitcoord.gates.hooks import install as hooks
@@ -17,6 +17,7 @@ from gitcoord.gates.hooks.managers import Managed
 from gitcoord.gates.hooks.presence import missing_gates
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
+from gitcoord.ledger.named_ledger import fetched_policy
 from gitcoord.ledger.remote.membership import Membership, begin
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import sync_branch
@@ -37,6 +38,7 @@ class _Parts(NamedTuple):
     trunk: str
     edits: list[FileEdit]  # of the hook manager's own files
     tools: list[harness.Change]
+    pull: str  # the fetched ref that has the policy, which is then not written here
 
     @property
     def there(self) -> bool:
@@ -67,6 +69,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
         offer_person(call)
+    tell_policy(call, parts.pull)
     tools.tell(call, known, parts.tools, user=place.user)
     tell_missing(call, missing)
     return 1 if missing else 0
@@ -74,14 +77,15 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
 
 def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_run: bool) -> _Parts:
     """Look at all parts before anything is changed. A person is asked what can be chosen."""
-    files = policy.missing_starter(call.ctx.repo)
+    pull = fetched_policy(call.ctx)
+    files = [] if pull else policy.missing_starter(call.ctx.repo)
     ledger = chosen_ledger(call, values, dry_run=dry_run)
     there = ledger.here and not ledger.other
     gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
     plan = hooks.plan(call.ctx, kit(), gates)
-    marks = chosen_marks(call, values, new=bool(files), dry_run=dry_run)
+    marks = [] if pull else chosen_marks(call, values, new=bool(files), dry_run=dry_run)
     edits = manager_edits(call, values, plan, dry_run=dry_run)
-    return _Parts(ledger, files, marks, plan, gates[0].removeprefix("refs/heads/"), edits, changes)
+    return _Parts(ledger, files, marks, plan, gates[0].removeprefix("refs/heads/"), edits, changes, pull)
 
 
 def _apply(call: Call, parts: _Parts) -> dict[str, object]:
@@ -89,7 +93,7 @@ def _apply(call: Call, parts: _Parts) -> dict[str, object]:
     if parts.ledger.other:
         archive(call)  # with the hooks
         plan = hooks.plan(call.ctx, kit(), [f"refs/heads/{parts.trunk}"])
-    result = _begin(call, parts.ledger)
+    result = _begin(call, parts.ledger, pull=bool(parts.pull))
     written: list[str] = result["policy"]
     written += [name for name in mark(call.ctx, parts.marks) if name not in written]
     if isinstance(plan, hooks.Plan):
@@ -105,12 +109,14 @@ def _hooks_row(plan: hooks.Plan | Managed) -> dict[str, object]:
     return {**none, "manager": plan.manager, "snippet": plan.snippet}
 
 
-def _begin(call: Call, found: Membership) -> dict[str, Any]:
-    """Make or join the ledger, and write the missing parts of the policy."""
+def _begin(call: Call, found: Membership, *, pull: bool) -> dict[str, Any]:
+    """Make or join the ledger, and write the missing parts of the policy, unless there is one to `pull`."""
     made = begin(call.ctx, call.actor_or_none() or Actor("init"), found)
     remote, email = str(made.get("remote", "")), call.ctx.settings.get("user.email")
-    written = policy.write_starter(call.ctx.repo, str(made["root"]), email, remote)
-    named = policy.name_ledger(call.ctx.repo, "", remote if _is_new_there(found) else "")
+    written, named = [], []
+    if not pull:
+        written = policy.write_starter(call.ctx.repo, str(made["root"]), email, remote)
+        named = policy.name_ledger(call.ctx.repo, "", remote if _is_new_there(found) else "")
     return {
         "created": bool(made["created"]),
         "policy": [*written, *(name for name in named if name not in written)],
@@ -127,7 +133,7 @@ def _todo(call: Call, parts: _Parts) -> list[str]:
     top, plan = call.ctx.repo.worktree, parts.hooks
     lines = ledger_lines(call, parts.ledger, parts.trunk)
     lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in parts.files]
-    if _is_new_there(parts.ledger) and policy.unnamed(call.ctx.repo, "", parts.ledger.remote):
+    if not parts.pull and _is_new_there(parts.ledger) and policy.unnamed(call.ctx.repo, "", parts.ledger.remote):
         lines.append(f"name the authority in .gitcoord/config: {printable(parts.ledger.remote)}")
     if parts.marks:
         lines.append(f"mark {len(parts.marks)} pattern{'' if len(parts.marks) == 1 else 's'} in .gitattributes")
@@ -140,7 +146,7 @@ def _todo(call: Call, parts: _Parts) -> list[str]:
 
 def _already(parts: _Parts) -> list[str]:
     ready = isinstance(parts.hooks, hooks.Plan) and not parts.hooks.changes
-    rows = [("the ledger", parts.there), ("the policy", not parts.files), ("the hooks", ready)]
+    rows = [("the ledger", parts.there), ("the policy", not parts.files and not parts.pull), ("the hooks", ready)]
     found = [name for name, is_there in [*rows, ("the agent tools", tools.ready(parts.tools))] if is_there]
     return [f"already there: {', '.join(found)}"] if found else []
 

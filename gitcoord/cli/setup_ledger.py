@@ -14,6 +14,7 @@ from gitcoord.git.commands.remotes import remote_url
 from gitcoord.ledger.remote.join import without_secrets
 from gitcoord.ledger.remote.membership import Membership, find
 from gitcoord.ledger.setup import require_room
+from gitcoord.policy.starter import remove_starter
 from gitcoord.terminal.call import Call, at_terminal
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
@@ -39,10 +40,13 @@ def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
 
 
 def archive(call: Call) -> None:
-    """Archive this clone's own ledger, which is not the project's, and open the repository anew. Refused while somebody holds a
-    claim in it."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(call.ctx.host.wall()))
-    kept = app.tear_down(call.ctx, None, stamp, force=False)["archive"]
+    """Archive this clone's own ledger, which is not the project's, and open the repository anew. The starter policy that names
+    it goes too, where it was neither committed nor changed: it would be in the way of the project's."""
+    ctx = call.ctx
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
+    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
+    kept = app.tear_down(ctx, None, stamp, force=False)["archive"]
+    remove_starter(ctx.repo, root, email, ctx.remote, dry_run=False)
     call.screen.say(f"this clone's own ledger is kept at {kept}")
     call.ctx.store.close()
     call.ctx = open_repository(call.environ, writing=True)
@@ -76,6 +80,14 @@ def tell_authority(call: Call, found: Membership, remote: str) -> None:
     if found.known:
         name = "origin" if "origin" in found.known else found.known[0]
         call.screen.hint(f"share it with all clones of {quote(name)}: git coord setup --remote {shell_word(name)}")
+
+
+def tell_policy(call: Call, ref: str) -> None:
+    """Say that the policy is at this fetched ref and is to be pulled; nothing where there is none."""
+    if ref:
+        name = ref.removeprefix("refs/remotes/")
+        call.screen.note(f"note: the policy is committed at {quote(name)}, and not yet here: none was written")
+        call.screen.hint("pull first: git pull")
 
 
 def is_asked(values: Values) -> bool:

@@ -58,7 +58,7 @@ def _require_nobody(ctx: Context) -> None:
                 "live-claims",
                 f"{len(live)} live claim{'s' if len(live) > 1 else ''} in this repository; nothing was changed",
                 live,
-                ("ask the holders to release them: git claim release",),
+                ("ask the holders to release them: git claim release --all",),
             )
         )
 
@@ -74,7 +74,7 @@ def _require_person(ctx: Context, actor: Actor | None) -> None:
             "person",
             "only a person at a terminal may take gitcoord away from those who hold claims"
             + (", whom the settings list as approver" if approvers else ""),
-            "ask the holders to release them: git claim release",
+            "ask the holders to release them: git claim release --all",
         )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised
 from gitcoord.base.names import CONFIG, shell_word
-from gitcoord.git.commands.refs import superproject
+from gitcoord.git.commands.refs import superproject, upstream_ref
+from gitcoord.git.commands.settings import list_settings
+from gitcoord.git.config import parse_settings
 from gitcoord.ledger.context import Context
 
 
@@ -43,3 +45,52 @@ def other_ledger(ctx: Context, trunk: str) -> CouldNotJudge | None:
         f"this clone's ledger, which begins at {own[:12]}, is not the project's: {CONFIG} names {named[:12]}",
         hints=(f"use the project's: {setup_command(ctx)}",),
     )
+
+
+def fetched_policy(ctx: Context) -> str:
+    """The remote-tracking ref whose policy is still to be pulled: HEAD has none, and trunk as fetched has one. '': none."""
+    if not ctx.repo.worktree:
+        return ""
+    refs = _trunk_refs(ctx)
+    head, *fetched = ctx.local.read([f"{ref}:{CONFIG}" for ref in ("HEAD", *refs)])
+    return "" if head else next((ref for ref, policy in zip(refs, fetched) if policy is not None), "")
+
+
+def project_root(ctx: Context) -> str:
+    """The root of the project's ledger, '' where no policy names one: that of the work tree's policy; where only trunk as
+    fetched has committed a policy, trunk's, since the work tree's was then written by `setup` before the pull."""
+    named = ctx.policy_setting("root")
+    head, fetched = _committed_roots(ctx)
+    return named if (head and named) or named in fetched else next(iter([*head, *fetched]), named)
+
+
+def trunk_names_another(ctx: Context) -> bool:
+    """Return whether the committed policies, of HEAD and of trunk as fetched, name other ledgers than this clone's only. The
+    work tree's counts where it changes a committed one."""
+    own = ctx.settings.get("gitcoord.root")
+    head, fetched = _committed_roots(ctx)
+    ours = {own, ctx.settings.get("gitcoord.formerroot")}
+    if not own or not (head or fetched) or ours.intersection(head + fetched):
+        return False
+    return project_root(ctx) not in ours
+
+
+def _committed_roots(ctx: Context) -> tuple[list[str], list[str]]:
+    """The roots that HEAD's policy names, none or one, and those that trunk's policies name."""
+    if not ctx.repo.worktree:
+        return [], []
+    head, *fetched = ctx.local.read([f"{ref}:{CONFIG}" for ref in ("HEAD", *_trunk_refs(ctx))])
+    roots = {policy.oid: _root_in(ctx, policy.oid) for policy in (head, *fetched) if policy is not None}
+    own = [roots[head.oid]] if head is not None and roots[head.oid] else []
+    return own, [root for policy in fetched if policy is not None and (root := roots[policy.oid])]
+
+
+def _root_in(ctx: Context, blob: str) -> str:
+    return dict(parse_settings(list_settings(ctx.repo.env, blob=blob).out)).get("gitcoord.root", "")
+
+
+def _trunk_refs(ctx: Context) -> list[str]:
+    """Trunk as known here: the ref that the current branch follows, and each remote's default branch."""
+    defaults = [ref for ref in ctx.local.list_refs("refs/remotes/") if ref.endswith("/HEAD")]
+    upstream = upstream_ref(ctx.repo.env)
+    return [*([upstream] if upstream.startswith("refs/remotes/") else []), *defaults]

@@ -16,7 +16,7 @@ from gitcoord.ledger.commit import REPAIR, Commit
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.format import format_record
-from gitcoord.ledger.named_ledger import other_ledger, setup_command
+from gitcoord.ledger.named_ledger import other_ledger, project_root, setup_command
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import free_branch, read_snapshot
 from gitcoord.ledger.state import State
@@ -106,7 +106,7 @@ def require_room(ctx: Context, *, adopt: bool = False) -> None:
 
 def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
     """Refuse to make a ledger where the policy names one, which is neither here nor at the remotes that were looked at."""
-    named = ctx.policy_setting("root")
+    named = project_root(ctx)
     if not named:
         return
     kept = next((ref for ref in ctx.store.list_refs(ARCHIVE) if root_of(ctx, ref) == named), "")

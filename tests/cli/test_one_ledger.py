@@ -330,6 +330,91 @@ def test_trunks_policy_counts_where_a_branch_still_names_an_older_one(project: P
     assert one.claim("f").code == 0
 
 
+# --- two clones that were set up before the policy was committed ---------------------------------------------------------
+
+
+POLICY = (".gitcoord/config", ".gitcoord/rules.md", ".gitattributes")
+
+
+def set_up_apart(project: Project, *, files: bool) -> World:
+    """Both clones have a ledger of their own; the second has fetched the first's policy, and its own `files` stay or go."""
+    two = project.clone("two")
+    assert project.one.coord("setup", "--no-tools").code == 0
+    assert two.coord("setup", "--no-tools").code == 0
+    project.share_policy(project.one)
+    if not files:
+        for name in POLICY:
+            (two.top / name).unlink()
+    two.git("fetch", "-q")
+    return two
+
+
+def policy_files(world: World) -> dict[str, bytes]:
+    return {name: (world.top / name).read_bytes() for name in POLICY if (world.top / name).exists()}
+
+
+@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize("words", [("setup", "--no-tools"), ("init", "--policy"), ("setup", "--no-tools", "--local")])
+def test_no_policy_is_written_that_names_another_ledger_than_trunks(
+    project: Project, words: tuple[str, ...], files: bool
+) -> None:
+    two = set_up_apart(project, files=files)
+    before = policy_files(two), two.refs()
+    done = two.coord(*words, "--json", agent="")
+    refused(done, "no-ledger", 1)
+    root = project.one.git("config", "gitcoord.root")
+    assert f"begins at {root[:12]}" in done.json["message"], done
+    assert done.json["hints"][0] == "share it from the clone that has it: git coord setup --remote origin"
+    assert (policy_files(two), two.refs()) == before
+
+
+@pytest.mark.parametrize("head", ["origin/HEAD", "followed"])
+def test_trunk_is_any_remotes_default_or_the_followed_branch(project: Project, head: str) -> None:
+    two = set_up_apart(project, files=False)
+    if head == "followed":
+        two.git("remote", "set-head", "origin", "-d")
+    else:
+        two.git("remote", "rename", "origin", "server")
+        two.git("remote", "set-head", "server", "main")
+        two.git("branch", "--unset-upstream")
+    refused(two.coord("setup", "--no-tools", "--json", agent=""), "no-ledger", 1)
+    assert policy_files(two) == {}
+
+
+@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize("words", [(), ("--remote", "origin")])
+def test_a_clone_that_was_set_up_apart_joins_and_pulls(project: Project, words: tuple[str, ...], files: bool) -> None:
+    two = set_up_apart(project, files=files)
+    head = two.head
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    done = two.coord("setup", "--no-tools", *words, agent="")
+    assert done.code == 0 and "will archive this clone's own ledger" in done.out, done
+    assert "hint: pull first: git pull" in done.err and policy_files(two) == {}, done
+    assert len(ledgers(project.one, two)) == 1
+    assert [oid for ref, oid in two.refs().items() if ref.startswith("refs/gitcoord-archive/")] == [head]
+    two.git("pull", "-q")
+    assert two.git("status", "--porcelain") == "" and set(policy_files(two)) == set(POLICY)
+    assert two.claim("f", agent="bob").code == 0
+    assert project.one.claim("f", agent="alice").code == 1
+
+
+def test_a_remote_without_the_ledger_archives_nothing(project: Project) -> None:
+    two = set_up_apart(project, files=False)
+    before = two.refs()
+    refused(two.coord("setup", "--no-tools", "--remote", "origin", "--json", agent=""), "no-ledger", 1)
+    assert two.refs() == before
+
+
+def test_setup_after_teardown_leaves_the_policy_to_the_pull(project: Project) -> None:
+    two = set_up_apart(project, files=False)
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    assert two.coord("teardown", "--yes", agent="").code == 0
+    done = two.coord("setup", "--no-tools", "--remote", "origin", "--json", agent="")
+    assert done.code == 0 and done.json["policy"] == [] and policy_files(two) == {}, done
+    two.git("pull", "-q")
+    assert two.claim("f", agent="bob").code == 0
+
+
 # --- every command agrees -------------------------------------------------------------------------------------------------
 
 

@@ -175,6 +175,7 @@ def test_live_claims_are_named_and_nothing_is_touched(place: Place) -> None:
     before, refs = everything(place), place.refs()
     done = place.coordinate("teardown", "--yes", "--json")
     assert (done.code, done.json["error"]) == (1, "live-claims")
+    assert done.json["hints"] == ["ask the holders to release them: git claim release --all"]
     assert [(row["path"], row["agent"]) for row in done.json["held"]] == [("src/a.py", "alice")]
     for words in (("teardown", "--yes", "--force"), ("teardown", "--dry-run")):
         assert place.coordinate(*words).code == 1

@@ -28,6 +28,12 @@ def symbolic_ref(env: Env, ref: str = "HEAD") -> Answer:
     return run([*GIT, "symbolic-ref", "--quiet", ref], env)
 
 
+def upstream_ref(env: Env) -> str:
+    """The full name of the ref that the current branch follows; '' where it follows none."""
+    answer = run([*GIT, "rev-parse", "--symbolic-full-name", "--verify", "--quiet", "@{upstream}"], env)
+    return "" if answer.code else answer.text.strip()
+
+
 def for_each_ref(env: Env, *patterns: str, most: int = 0) -> Answer:
     """The refs in lines: id, a blank, name."""
     argv = [*ORIGINAL, "for-each-ref", "--format=%(objectname) %(refname)", *([f"--count={most}"] if most else [])]

@@ -15,6 +15,7 @@ from gitcoord.git.config import Settings, parse_settings
 from gitcoord.git.store import Create, Delete, RefUpdate, Store
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import Format, format_record
+from gitcoord.ledger.named_ledger import project_root
 from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import (
     BRANCH_SESSIONS,
@@ -73,7 +74,7 @@ def init_remote(
     except with `adopt`.
     """
     local = ctx.local
-    root = "" if adopt else ctx.policy_setting("root")
+    root = "" if adopt else project_root(ctx)
     found = _find(ctx, local, name, root)
     if read_only and found.there is None:
         raise refused(

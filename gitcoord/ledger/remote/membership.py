@@ -9,11 +9,13 @@ from gitcoord.base.errors import Refused, Unreachable, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
 from gitcoord.git.commands.remotes import list_remotes, look_at_remotes
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.named_ledger import project_root, trunk_names_another
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import find_other_ledger
 from gitcoord.startup.namedtuple import NamedTuple
 
 _LOOK_SECONDS = 2.0
+_WISH_SECONDS = 30.0  # at a remote that was asked for
 
 
 class Membership(NamedTuple):
@@ -44,14 +46,16 @@ def find(ctx: Context, wish: str = "", *, local: bool = False, look: bool = True
             f"this clone uses the ledger of {quote(ctx.remote)}", hints=("leave it first: git coord teardown",)
         )
     here = bool(ctx.settings.get("gitcoord.root") or any(ctx.store.resolve([TIP, LEDGER])))
-    other = here and ctx.may_name_another_ledger() and find_other_ledger(ctx) is not None
+    other = here and _is_other(ctx)
     known = tuple(list_remotes(ctx.repo.env).lines)
     if here and not other:
         remote = wish or ctx.remote or ("" if local else _policy_authority(ctx))
         return Membership((remote,) if remote else (), here, other, False, known)
+    named = project_root(ctx)
+    if wish and other and look and wish in known:  # this clone's ledger is archived only for one that is there
+        return _looked(ctx, (wish,), named, here=here, other=other, local=local, seconds=_WISH_SECONDS)
     if wish:
         return Membership((wish,), here, other, False, known)
-    named = ctx.policy_setting("root")
     if not named and not look:
         remote = _policy_authority(ctx)
         return Membership((remote,) if remote else (), here, other, False, known)
@@ -64,10 +68,26 @@ def find_own(ctx: Context) -> Membership:
     return Membership((remote,) if remote else (), False, False, False)
 
 
-def _looked(ctx: Context, known: tuple[str, ...], named: str, *, here: bool, other: bool, local: bool) -> Membership:
+def _is_other(ctx: Context) -> bool:
+    """Return whether the project's ledger is not this clone's, by the policy here or by trunk's."""
+    if ctx.may_name_another_ledger():
+        return find_other_ledger(ctx) is not None
+    return trunk_names_another(ctx)
+
+
+def _looked(
+    ctx: Context,
+    known: tuple[str, ...],
+    named: str,
+    *,
+    here: bool,
+    other: bool,
+    local: bool,
+    seconds: float = _LOOK_SECONDS,
+) -> Membership:
     authority = _policy_authority(ctx)
     names = sorted(known, key=lambda name: (name != authority, name != "origin"))
-    answers = dict(zip(names, look_at_remotes(ctx.repo.env, names, _LOOK_SECONDS, LEDGER)))
+    answers = dict(zip(names, look_at_remotes(ctx.repo.env, names, seconds, LEDGER)))
     silent = tuple((name, answer.complaint) for name, answer in answers.items() if answer.code)
     found = tuple(name for name, answer in answers.items() if not answer.code and answer.lines)
     if found and not local:
