@@ -91,7 +91,7 @@ def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_ru
 def _apply(call: Call, parts: _Parts) -> dict[str, object]:
     plan = parts.hooks
     if parts.ledger.other:
-        archive(call)  # with the hooks
+        archive(call, parts.ledger.ends)  # with the hooks
         plan = hooks.plan(call.ctx, kit(), [f"refs/heads/{parts.trunk}"])
     result = _begin(call, parts.ledger, pull=bool(parts.pull))
     written: list[str] = result["policy"]

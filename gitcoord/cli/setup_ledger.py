@@ -6,12 +6,13 @@ import sys
 import time
 
 from gitcoord.base.errors import refused
-from gitcoord.base.names import printable, quote, shell_word
+from gitcoord.base.names import CONFIG, printable, quote, shell_word
 from gitcoord.cli import teardown as app
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks.cli import watched
 from gitcoord.git.commands.remotes import remote_url
-from gitcoord.ledger.remote.join import without_secrets
+from gitcoord.ledger.named_ledger import has_committed_root
+from gitcoord.ledger.remote.join import has_another_ledger, without_secrets
 from gitcoord.ledger.remote.membership import Membership, find
 from gitcoord.ledger.setup import require_room
 from gitcoord.policy.starter import remove_starter
@@ -26,9 +27,13 @@ def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
     wish, local = str(values.get("remote", "")), bool(values.get("local"))
     found = find(call.ctx, wish, local=local)
     found = found._replace(known=()) if local else found  # nothing is offered to those who have said it
+    if wish and _gives_way(call, values, found):
+        found = found._replace(other=True, found=True)
     if found.other:
         require_overseer(call.ctx, watched(call), "give this clone's ledger up", trusting=True)
-        app.survey(call.ctx, None, force=False)
+        if _consents(values) and not call.ctx.remote:
+            found = found._replace(ends=tuple((str(c["path"]), str(c["agent"])) for c in app.live_claims(call.ctx)))
+        app.survey(call.ctx, None, force=False, ends=found.ends)
     if found.here or found.remotes:
         return found
     require_room(call.ctx)
@@ -39,13 +44,31 @@ def chosen_ledger(call: Call, values: Values, *, dry_run: bool) -> Membership:
     return found
 
 
-def archive(call: Call) -> None:
+def _consents(values: Values) -> bool:
+    """Return whether somebody is asked before anything is changed, or has said --yes."""
+    return bool(values.get("yes")) or at_terminal()
+
+
+def _gives_way(call: Call, values: Values, found: Membership) -> bool:
+    """Return whether this clone's own ledger can give way to that of the remote that was asked for: no committed policy names
+    one, and the policy that names this clone's is the unchanged starter, which goes with it."""
+    ctx = call.ctx
+    own = found.here and not found.other and not ctx.remote and found.remote in found.known
+    if not own or not _consents(values) or has_committed_root(ctx):
+        return False
+    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
+    _, left = remove_starter(ctx.repo, root, email, dry_run=True)
+    return CONFIG not in left and has_another_ledger(ctx, found.remote)
+
+
+def archive(call: Call, ends: tuple[tuple[str, str], ...]) -> None:
     """Archive this clone's own ledger, which is not the project's, and open the repository anew. The starter policy that names
-    it goes too, where it was neither committed nor changed: it would be in the way of the project's."""
+    it goes too, where it was neither committed nor changed: it would be in the way of the project's. Refused while somebody
+    holds a claim that is not one of `ends`."""
     ctx = call.ctx
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
     root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
-    kept = app.tear_down(ctx, None, stamp, force=False)["archive"]
+    kept = app.tear_down(ctx, None, stamp, force=False, ends=ends)["archive"]
     remove_starter(ctx.repo, root, email, ctx.remote, dry_run=False)
     call.screen.say(f"this clone's own ledger is kept at {kept}")
     call.ctx.store.close()
@@ -60,6 +83,10 @@ def ledger_lines(call: Call, found: Membership, trunk: str) -> list[str]:
     """The changes of the ledger that will be made."""
     names = " or ".join(quote(name) for name in found.remotes)
     lines = [_ARCHIVE] if found.other else []
+    lines += [
+        f"end the claim of {printable(agent)} on {quote(path)}, which only that ledger knows"
+        for path, agent in found.ends
+    ]
     if found.found:
         return [*lines, f"join the ledger of {names}"]
     if found.here and not found.other:

@@ -13,6 +13,7 @@ from gitcoord.git.store import Create, Delete, Operation, SwapFailed
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.startup.annotations import Collection
 from gitcoord.startup.namedtuple import NamedTuple
 
 # The root last: while it is there, a teardown that was interrupted is known to have more to do.
@@ -30,8 +31,9 @@ class Found(NamedTuple):
     refs: dict[str, Oid]
 
 
-def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
-    """Find the parts to take away. Refused where somebody holds a live claim, unless a person insists."""
+def survey(ctx: Context, actor: Actor | None, *, force: bool, ends: Collection[tuple[str, str]] = ()) -> Found:
+    """Find the parts to take away. Refused where somebody holds a live claim, unless a person insists; those that end by
+    consent, each as path and agent, do not count."""
     # The head first: if the claims read next belong to a later one, the swap that expects this head fails.
     head = ctx.store.resolve([LEDGER])[0]
     refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs(PRIVATE)}
@@ -39,7 +41,7 @@ def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
         _require_person(ctx, actor)
     elif head is not None:
         if not ctx.remote:  # a clone that leaves takes nothing from those at the remote
-            _require_nobody(ctx)
+            _require_nobody(ctx, ends)
     elif (refs or ctx.settings.get("gitcoord.root")) and not ctx.store.list_refs(ARCHIVE):
         # With an archive it is a teardown that was interrupted, and goes on.
         raise CouldNotJudge(
@@ -49,9 +51,14 @@ def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
     return Found(head, {ref: oid for ref, oid in refs.items() if ref != LEDGER})
 
 
-def _require_nobody(ctx: Context) -> None:
+def live_claims(ctx: Context) -> list[dict[str, object]]:
+    """The live claims in this clone's ledger, as refusals name them."""
     claims: list[dict[str, object]] = listing(ctx, None, expired=True)["claims"]  # type: ignore[assignment]
-    live = tuple({key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"])
+    return [{key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"]]
+
+
+def _require_nobody(ctx: Context, ends: Collection[tuple[str, str]]) -> None:
+    live = tuple(claim for claim in live_claims(ctx) if (claim["path"], claim["agent"]) not in ends)
     if live:
         raise Refused(
             Refusal(
@@ -78,12 +85,14 @@ def _require_person(ctx: Context, actor: Actor | None) -> None:
         )
 
 
-def tear_down(ctx: Context, actor: Actor | None, stamp: str, *, force: bool) -> dict[str, object]:
+def tear_down(
+    ctx: Context, actor: Actor | None, stamp: str, *, force: bool, ends: Collection[tuple[str, str]] = ()
+) -> dict[str, object]:
     """Keep the ledger at refs/gitcoord-archive/<stamp>; remove refs, settings, hooks and scratch. Goes on where it stopped."""
     was_there = bool(ctx.settings.get("gitcoord.root"))
     for _ in range(_TRIES):
         ctx.store.refresh()
-        found = survey(ctx, actor, force=force)
+        found = survey(ctx, actor, force=force, ends=ends)
         operations, archive = _operations(ctx, found, stamp)
         if not operations:
             break

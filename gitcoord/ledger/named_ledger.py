@@ -64,6 +64,11 @@ def project_root(ctx: Context) -> str:
     return named if (head and named) or named in fetched else next(iter([*head, *fetched]), named)
 
 
+def has_committed_root(ctx: Context) -> bool:
+    """Return whether the policy of HEAD or of trunk as fetched names a ledger."""
+    return any(_committed_roots(ctx))
+
+
 def trunk_names_another(ctx: Context) -> bool:
     """Return whether the committed policies, of HEAD and of trunk as fetched, name other ledgers than this clone's only. The
     work tree's counts where it changes a committed one."""

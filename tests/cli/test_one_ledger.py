@@ -353,6 +353,11 @@ def policy_files(world: World) -> dict[str, bytes]:
     return {name: (world.top / name).read_bytes() for name in POLICY if (world.top / name).exists()}
 
 
+def own_refs(world: World) -> dict[str, str]:
+    """Without the remote-tracking refs, which a look at the remote's ledger may bring up to date."""
+    return {ref: oid for ref, oid in world.refs().items() if not ref.startswith("refs/remotes/")}
+
+
 @pytest.mark.parametrize("files", [True, False])
 @pytest.mark.parametrize("words", [("setup", "--no-tools"), ("init", "--policy"), ("setup", "--no-tools", "--local")])
 def test_no_policy_is_written_that_names_another_ledger_than_trunks(
@@ -403,6 +408,74 @@ def test_a_remote_without_the_ledger_archives_nothing(project: Project) -> None:
     before = two.refs()
     refused(two.coord("setup", "--no-tools", "--remote", "origin", "--json", agent=""), "no-ledger", 1)
     assert two.refs() == before
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_claims_that_end_with_the_other_ledger_are_named(project: Project, files: bool) -> None:
+    two = set_up_apart(project, files=files)
+    two.take("f", agent="bob")
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    before = two.refs()
+    refused(two.coord("setup", "--no-tools", "--remote", "origin", "--json", agent=""), "live-claims", 1)
+    refused(two.coord("setup", "--no-tools", "--yes", "--json", agent="carol"), "person", 1)
+    with two.terminal("setup", "--no-tools", "--remote", "origin", argv=COORD) as shown:
+        shown.until(lambda text: b"go on? [Y/n] " in text)
+        os.write(shown._master, b"n\n")
+        done = shown.end()
+    assert done.code == 1 and "will end the claim of bob on 'f'" in done.out and two.refs() == before, done
+    done = two.coord("setup", "--no-tools", "--remote", "origin", "--yes", agent="")
+    assert done.code == 0 and "will end the claim of bob on 'f'" in done.out, done
+    assert len(ledgers(project.one, two)) == 1
+    assert any(ref.startswith("refs/gitcoord-archive/") for ref in two.refs())
+    assert two.claim("f", agent="carol").code == 0
+
+
+def test_a_claim_that_nobody_was_told_of_keeps_the_ledger(project: Project) -> None:
+    two = set_up_apart(project, files=False)
+    two.take("f", agent="bob")
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    with two.terminal("setup", "--no-tools", argv=COORD) as shown:
+        shown.until(lambda text: b"go on? [Y/n] " in text)
+        two.take("src/a.py", agent="dave")
+        before = two.refs()
+        os.write(shown._master, b"y\n")
+        done = shown.end()
+    assert done.code == 1 and "1 live claim" in done.err + done.out and two.refs() == before, done
+
+
+@pytest.mark.parametrize("edited", [True, False])
+def test_without_a_committed_policy_the_remote_that_was_asked_for_decides(project: Project, edited: bool) -> None:
+    two = project.clone("two")
+    assert two.coord("setup", "--no-tools").code == 0
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    if edited:
+        with (two.top / ".gitcoord/config").open("a") as config:
+            config.write("# ours\n")
+    before = own_refs(two)
+    refused(two.coord("setup", "--no-tools", "--remote", "origin", "--json", agent=""), "other-ledger", 1)
+    assert own_refs(two) == before
+    done = two.coord("setup", "--no-tools", "--remote", "origin", "--yes", agent="")
+    if edited:
+        assert done.code == 1 and own_refs(two) == before, done
+        return
+    assert done.code == 0 and "will archive this clone's own ledger" in done.out, done
+    assert len(ledgers(project.one, two)) == 1
+    assert two.git("config", "-f", ".gitcoord/config", "gitcoord.root") == two.git("config", "gitcoord.root")
+    assert two.claim("f", agent="bob").code == 0 and project.one.claim("f", agent="alice").code == 1
+
+
+@pytest.mark.parametrize("where", ["HEAD", "trunk"])
+def test_a_committed_policy_is_not_given_up_for_a_remotes_ledger(project: Project, where: str) -> None:
+    two = project.clone("two")
+    assert two.coord("setup", "--no-tools").code == 0
+    project.share_policy(two)
+    if where == "trunk":  # the files stay, untracked
+        two.git("update-ref", "refs/heads/main", "HEAD~")
+        two.git("read-tree", "HEAD")
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    before = own_refs(two)
+    refused(two.coord("setup", "--no-tools", "--remote", "origin", "--yes", "--json", agent=""), "other-ledger", 1)
+    assert own_refs(two) == before
 
 
 def test_setup_after_teardown_leaves_the_policy_to_the_pull(project: Project) -> None:

@@ -206,6 +206,12 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
     return rows.get(LEDGER)
 
 
+def has_another_ledger(ctx: Context, name: str) -> bool:
+    """Return whether this remote has a ledger of which this clone's own is no earlier state."""
+    here = ctx.local.resolve([LEDGER])[0]
+    return here is not None and _ledger_there(ctx, name) is not None and not _continues(ctx, name, here)
+
+
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Return whether this clone's ledger is an earlier state of the remote's."""
     fetch_ref(ctx.repo.env, _deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")

@@ -27,6 +27,7 @@ class Membership(NamedTuple):
     found: bool  # a remote has a ledger to join
     known: tuple[str, ...] = ()  # all remotes of this clone
     silent: tuple[tuple[str, str], ...] = ()  # remotes that were not looked at, each with the reason
+    ends: tuple[tuple[str, str], ...] = ()  # live claims, path and agent, that end if the other ledger is given up
 
     @property
     def remote(self) -> str:
