@@ -472,17 +472,19 @@ uninstall() {
     REPOSITORIES=$DATA/repositories
     if [ -n "$dry" ]; then
         hooked | while IFS= read -r repository; do say "would offer to take the hooks out of $repository"; done
+        served | while IFS= read -r repository; do say "would leave the gate in $repository, which then refuses every push"; done
         listed file | while read -r sum size path; do say "would remove $path"; done | sort -u
         for found in "$DATA"/venv-*; do say "would remove $found/"; done
         say "would remove $MANIFEST" "nothing was changed"
         return
     fi
     if [ -n "$(hooked)" ]; then take_hooks_out; fi
+    if [ -n "$(served)" ]; then name_servers; fi
     lock
     remove_files "$(listed file)"
     remove_trees
     dirs=$(listed dir)
-    [ -n "$(hooked)" ] || rm -f "$REPOSITORIES"
+    [ -n "$(hooked)$(served)" ] || rm -f "$REPOSITORIES"
     rm -f "$MANIFEST"
     unlock
     remove_dirs "$dirs"
@@ -493,8 +495,39 @@ uninstall() {
 hooked() {
     [ -f "$REPOSITORIES" ] || return 0
     while IFS= read -r repository; do
-        if grep -qs '^# Made by git coord install-hooks' "$repository"/hooks/*; then say "$repository"; fi
+        if is_hooked "$repository"; then say "$repository"; fi
     done <"$REPOSITORIES"
+}
+
+# The repositories that others push to, and in which gitcoord judges that.
+served() {
+    [ -f "$REPOSITORIES" ] || return 0
+    while IFS= read -r repository; do
+        if is_served "$repository"; then say "$repository"; fi
+    done <"$REPOSITORIES"
+}
+
+made() { grep -qs '^# Made by git coord install-hooks' "$@"; }
+
+is_served() { made "$1/hooks/pre-receive" "$1/hooks/pre-receive.d/gitcoord"; }
+
+is_hooked() {
+    is_managed "$1" || made "$1/hooks/pre-commit" "$1"/hooks/gitcoord-* || { ! is_served "$1" && made "$1"/hooks/*; }
+}
+
+# Whether the files of a hook manager ask gitcoord, and it is set up there.
+is_managed() {
+    top=${1%/.git}
+    [ "$top" != "$1" ] && git config --file "$1/config" gitcoord.root >/dev/null 2>&1 &&
+        grep -qs '^[^#]*git-claim --gate' "$top"/.husky/* "$top"/lefthook.* "$top"/.lefthook.* \
+            "$top"/.config/lefthook.* "$top"/.config/.lefthook.* "$top"/.pre-commit-config.yaml
+}
+
+# A server's gate judges what others push, so it is taken out only by a command that names it.
+name_servers() {
+    warn "gitcoord's gate is in these repositories, and refuses every push to them without it:"
+    served | sed 's/^/  /' >&2
+    warn "to take it out: install gitcoord again, git coord server uninstall <repository>, ./install.sh --uninstall"
 }
 
 # Without gitcoord its hooks refuse every commit: they could not judge it.
@@ -507,7 +540,8 @@ take_hooks_out() {
         case $answer in '' | [Yy]*) hooks=1 ;; esac
     fi
     [ -z "$hooks" ] || hooked | while IFS= read -r repository; do
-        if (cd "$repository" && "$BIN/git-coord" uninstall-hooks >/dev/null </dev/null); then
+        # From its work tree, where a hook manager has its files.
+        if (cd "${repository%/.git}" && "$BIN/git-coord" uninstall-hooks >/dev/null </dev/null) && ! is_hooked "$repository"; then
             say "took the hooks out of $repository"
         else
             warn "the hooks stay in $repository"

@@ -6,11 +6,10 @@ import time
 from typing import Any
 
 from gitcoord.base.errors import UsageError
-from gitcoord.cli.setup_hooks import tell_left_in_manager
 from gitcoord.cli.setup_ledger import confirm
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import change_lines, watched
+from gitcoord.gates.hooks.cli import change_lines, leave_manager, watched
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
 from gitcoord.policy import starter as policy
@@ -55,7 +54,7 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     tools.tell_problems(call, changes, snippets=False)
     _report_removal(call, result, left, anything=bool(lines), dry_run=dry_run)
     if lines:
-        tell_left_in_manager(call)
+        leave_manager(call, dry_run=dry_run)
     return 0
 
 

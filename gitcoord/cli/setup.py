@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.base.names import printable
-from gitcoord.cli.setup_hooks import edit_lines, manager_edits, tell_missing, write_edits
+from gitcoord.cli.setup_hooks import edit_lines, manager_edits, note_manager, tell_missing, write_edits
 from gitcoord.cli.setup_ledger import LOCAL, archive, chosen_ledger, confirm, ledger_lines, tell_authority, tell_policy
 from gitcoord.cli.setup_marks import chosen_marks, tell_protection
 from gitcoord.cli.setup_person import offer_person
@@ -66,6 +66,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     written = [*result["policy"], *(edit.name for edit in parts.edits)]
     _end(call, tools.to_commit(written, parts.tools, place), todo=bool(todo), dry_run=dry_run, whole=not missing)
     if not dry_run:
+        note_manager(call, parts.hooks)
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
         offer_person(call)

@@ -7,9 +7,9 @@ from pathlib import Path
 from gitcoord.base.names import printable
 from gitcoord.cli.setup_ledger import is_asked, said_yes
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import show_snippet
+from gitcoord.gates.hooks.cli import registry, show_snippet
 from gitcoord.gates.hooks.manager_files import FileEdit, files_that_ask, plan_edits
-from gitcoord.gates.hooks.managers import Managed, find_manager
+from gitcoord.gates.hooks.managers import Managed
 from gitcoord.gates.hooks.presence import MissingGate
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -23,7 +23,8 @@ def manager_edits(call: Call, values: Values, plan: hooks.Plan | Managed, *, dry
     call.screen.note(f"note: {plan.manager} looks after the hooks here ({printable(plan.why)})")
     if "reference-transaction" not in plan.events:
         call.screen.note(
-            f"note: {plan.manager} knows no reference-transaction: rebase, am and update-ref go unjudged here"
+            f"note: {plan.manager} knows no reference-transaction: rebase, am and update-ref go unjudged here",
+            f"note: a commit that skips the hooks of {plan.manager} is judged only when it is pushed",
         )
     if by_hand:
         call.screen.note(f"note: to be edited by hand: {printable(', '.join(by_hand))}")
@@ -67,12 +68,7 @@ def tell_missing(call: Call, missing: list[MissingGate]) -> None:
     )
 
 
-def tell_left_in_manager(call: Call) -> None:
-    """After teardown: a hook manager's files that ask gitcoord are often committed, and stay."""
-    repo = call.ctx.repo
-    manager = find_manager(call.ctx, f"{repo.common_dir}/hooks", repo.common_dir) if repo.worktree else None
-    files = files_that_ask(repo.worktree, manager) if manager is not None else []
-    if files:
-        call.screen.say(
-            f"left: {printable(', '.join(files))}; its lines for gitcoord do nothing where it is not set up"
-        )
+def note_manager(call: Call, plan: hooks.Plan | Managed) -> None:
+    """Note this repository for `install.sh --uninstall` where the hook manager's files ask gitcoord."""
+    if isinstance(plan, Managed) and files_that_ask(call.ctx.repo.worktree, plan):
+        hooks.register(call.ctx, registry())

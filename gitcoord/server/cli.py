@@ -8,7 +8,8 @@ from typing import Any
 
 from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.base.names import printable
-from gitcoord.gates.hooks.cli import change_lines, git_claim, hook_sources
+from gitcoord.gates.hooks import install as hooks
+from gitcoord.gates.hooks.cli import change_lines, git_claim, hook_sources, registry
 from gitcoord.gates.hooks.text import Kit
 from gitcoord.ledger.context import Context
 from gitcoord.server import install as app_server
@@ -30,9 +31,10 @@ def _open(call: Call, repository: str) -> Context:
 
 def install(call: Call, values: Values, words: list[str]) -> int:
     ctx, dry_run = _open(call, words[0]), bool(values.get("dry-run"))
-    kit = Kit(hook_sources("server", app_server.EVENTS), git_claim())
+    kit = Kit(hook_sources("server", app_server.EVENTS), git_claim(), registry())
     plan = app_server.plan(ctx, kit, str(values.get("account", "")))
     if not dry_run:
+        hooks.register(ctx, kit.registry)
         app_server.install(ctx, plan)
     settings = [{"key": key, "value": value} for key, value in plan.settings]
     rows = [step.row() for step in plan.steps]

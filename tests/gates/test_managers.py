@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from pytest_git import GitRepo
 
 from gitcoord.gates.hooks.managers import EVENTS
 from tests.cli.support import Done
-from tests.gates.places import CHAIN, Place
+from tests.gates.places import CHAIN, Place, picture
 from tests.support import COORD
 
 GATES = ["pre-commit", "pre-merge-commit", "pre-push"]
@@ -63,6 +65,7 @@ def test_setup_ends_with_what_is_not_in_place(place: Place) -> None:
     assert done.code == 1 and "not in place" in done.err.split("\n")[-5], done
     assert "pre-commit: .husky/pre-commit does not ask gitcoord" in done.err
     assert "gitcoord is set up\n" not in done.out and "husky knows no reference-transaction" in done.err
+    assert "a commit that skips the hooks of husky is judged only when it is pushed" in done.err
     assert "git coord setup --edit-hooks" in done.err
     row = place.coordinate("setup", "--json")
     assert (row.code, row.json["ok"], row.json["missing_gates"]) == (1, False, GATES)
@@ -160,15 +163,64 @@ def test_husky_then_asks_gitcoord(place: Place) -> None:
     assert (place.top / ".husky/pre-commit").read_text() == before, "repeating it changes nothing"
 
 
-def test_teardown_names_the_files_that_stay(place: Place) -> None:
-    place.write(".husky/pre-commit", "npm test\n")
+@pytest.mark.parametrize("words", [("teardown", "--yes"), ("uninstall-hooks",)], ids=lambda words: words[0])
+def test_its_lines_are_taken_out_again(place: Place, words: tuple[str, ...]) -> None:
+    place.write(".husky/pre-commit", "#!/bin/sh\n# ours\necho ran\n")
+    place.write(".husky/pre-push", "cat >pushed\n")
     install_husky(place)
+    before = picture(place.top / ".husky")
     place.ok("setup", "--edit-hooks")
-    done = place.ok("teardown", "--yes")
-    assert "left: .husky/pre-commit, .husky/pre-merge-commit" in done.out, done
-    place.write(".husky/pre-commit", (place.top / ".husky/pre-commit").read_text().replace("npm test\n", ""))
+    edited = picture(place.top / ".husky")
+    done = place.ok(words[0], "--dry-run")
+    assert "would take gitcoord's lines out of .husky/pre-commit" in done.out, done
+    assert picture(place.top / ".husky") == edited
+    done = place.ok(*words)
+    assert "took gitcoord's lines out of .husky/pre-commit" in done.out and "by hand" not in done.err, done
+    assert picture(place.top / ".husky") == before
     place.says(1)
     assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=place.path).code == 0, "it asks nobody now"
+
+
+def test_a_line_that_was_changed_since_is_named(place: Place) -> None:
+    place.write(".husky/pre-commit", "echo ran\n")
+    install_husky(place)
+    place.ok("setup", "--edit-hooks")
+    text = "echo more\n" + (place.top / ".husky/pre-commit").read_text().replace("exit 1; else", "exit 3; else")
+    place.write(".husky/pre-commit", text)
+    done = place.ok("uninstall-hooks")
+    assert "by hand: .husky/pre-commit:2\n" in done.err, done
+    assert (place.top / ".husky/pre-commit").read_text() == text
+    assert place.ok("uninstall-hooks", "--json").json["changed"] is False
+
+
+def test_without_git_claim_a_gate_is_closed_and_says_so(place: Place) -> None:
+    """As the hooks of install-hooks are."""
+    place.write(".husky/pre-commit", "echo ran >>ran\n")
+    install_husky(place)
+    place.ok("setup", "--edit-hooks")
+    env = without_git_claim(place)
+    done = place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=env)
+    assert done.code == 1 and not (place.top / "ran").exists(), done
+    assert done.err.startswith(
+        "gitcoord: pre-commit: could not judge this, so it is refused: git-claim is not on PATH\n"
+    )
+    assert "./install.sh --uninstall --hooks" in done.err and "not found" not in done.err, done
+    for event, code in (("prepare-commit-msg", 0), ("post-commit", 0), ("pre-push", 1), ("pre-merge-commit", 1)):
+        script = ["sh", "-e", f".husky/{event}"]
+        ran = subprocess.run(script, cwd=place.top, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert ran.returncode == code and bool(ran.stderr) == bool(code), (event, ran)
+    place.git("config", "--unset", "gitcoord.root")
+    assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=env).code == 0
+
+
+def without_git_claim(place: Place) -> dict[str, str]:
+    """An environment whose PATH has git and the tools of the system, and no git-claim."""
+    tools = place.bin.parent / "tools"
+    if not tools.exists():
+        tools.mkdir()
+        for name in ("git", "sh", "dirname", "cat"):
+            (tools / name).symlink_to(shutil.which(name) or "")
+    return {**os.environ, "PATH": str(tools)}
 
 
 def test_husky_that_is_not_installed_is_said(place: Place) -> None:
@@ -200,12 +252,17 @@ LEFTHOOK = {
 def test_lefthook_gets_the_command(place: Place, case: str) -> None:
     place.write("lefthook.yml", LEFTHOOK[case])
     before = yaml(place.top / "lefthook.yml") or {}
+    original = (place.top / "lefthook.yml").read_text()
     done = place.coordinate("setup", "--edit-hooks")
     assert done.code == 1 and "lefthook install" in done.err, done
     after = yaml(place.top / "lefthook.yml")
     for event in EVENTS:
         command = after[event]["commands"].pop("gitcoord")
         assert f"git-claim --gate {event}" in command["run"] and command["use_stdin"] is True
+        run = ["sh", "-c", command["run"].replace("{1}", "prepared").replace("{0}", "prepared")]
+        ran = subprocess.run(run, cwd=place.top, env=without_git_claim(place), capture_output=True, text=True)
+        told = f"gitcoord: {event}: could not judge this, so it is refused: git-claim is not on PATH\n"
+        assert (ran.returncode, ran.stderr[: len(told)]) == ((1, told) if event in ALL else (0, "")), ran
     left = {key: value for key, value in after.items() if value not in ({"commands": {}},)}
     for value in left.values():
         if isinstance(value, dict) and value.get("commands") == {}:
@@ -215,6 +272,8 @@ def test_lefthook_gets_the_command(place: Place, case: str) -> None:
     for event in ALL:
         place.script(place.hooks / event, f"#!/bin/sh\ncall_lefthook run {event}\n")
     place.ok("setup")
+    place.ok("uninstall-hooks")
+    assert (place.top / "lefthook.yml").read_text().rstrip("\n") == original.rstrip("\n")
 
 
 PRE_COMMIT = {
@@ -238,6 +297,24 @@ def test_pre_commit_gets_the_hooks(place: Place, case: str) -> None:
     for event in GATES:
         place.script(place.hooks / event, "#!/bin/sh\n# File generated by pre-commit: https://pre-commit.com\n")
     place.ok("setup")
+    for hook in local["hooks"]:
+        (event,) = hook["stages"]
+        entry = shlex.split(hook["entry"])
+        ran = subprocess.run(entry, cwd=place.top, env=without_git_claim(place), capture_output=True, text=True)
+        told = f"gitcoord: {event}: could not judge this, so it is refused: git-claim is not on PATH\n"
+        assert (ran.returncode, ran.stderr[: len(told)]) == ((1, told) if event in GATES else (0, "")), ran
+    place.ok("uninstall-hooks")
+    assert file.read_text() == PRE_COMMIT[case]
+
+
+def test_what_was_added_to_our_part_stays(place: Place) -> None:
+    file = place.top / ".pre-commit-config.yaml"
+    file.write_text("repos: []\n")
+    place.coordinate("setup", "--edit-hooks")
+    text = file.read_text().rstrip("\n") + "\n  - id: mine\n"
+    file.write_text(text)
+    done = place.ok("uninstall-hooks")
+    assert file.read_text() == text and "by hand: .pre-commit-config.yaml:" in done.err, done
 
 
 @pytest.mark.parametrize("name, text", [("lefthook.toml", ""), ("lefthook.yml", "pre-commit: {commands: {}}\n")])

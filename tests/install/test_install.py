@@ -338,6 +338,58 @@ def test_an_agent_takes_no_hooks_out_by_uninstalling(hooked: tuple[Home, list[Pa
     assert commits(home, repositories[0]).returncode != 0
 
 
+HUSKY = 's=.husky/${0##*/}\n[ ! -f "$s" ] || sh -e "$s" "$@"\n'
+
+
+def test_uninstalling_knows_where_a_hook_manager_asks_gitcoord(hooked: tuple[Home, list[Path]]) -> None:
+    home = hooked[0]
+    managed = home.repository("managed")
+    for event in ("pre-commit", "pre-merge-commit", "pre-push"):
+        wrapper = managed / ".husky/_" / event
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        wrapper.write_text("#!/bin/sh\n" + HUSKY)
+        wrapper.chmod(0o755)
+    (managed / ".husky/pre-commit").write_text("echo mine\n")
+    for key, value in (("user.email", "a@b"), ("user.name", "ada"), ("core.hooksPath", ".husky/_")):
+        home.ok("git", "config", key, value, cwd=managed)
+    home.ok("git", "commit", "-q", "--allow-empty", "-m", "x", cwd=managed)
+    pretended = {"PATH": f"{older_git(home)}:{home.env['PATH']}"}
+    home.ok("git", "coord", "setup", "--yes", "--no-tools", "--edit-hooks", cwd=managed, **pretended)
+    text = (managed / ".husky/pre-commit").read_text()
+    assert f"the hooks out of {managed}/.git\n" in home.ok(INSTALLER, "--uninstall", "--dry-run")
+    said = home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
+    assert "git-claim" in text and f"took the hooks out of {managed}/.git\n" in said
+    assert (managed / ".husky/pre-commit").read_text() == "echo mine\n"
+    assert commits(home, managed).returncode == 0
+
+
+def older_git(home: Home) -> Path:
+    """A directory with a git that says it is older: newer ones take hooks from their settings beside a hook manager."""
+    tools = home.path.parent / "older"
+    tools.mkdir()
+    real = shutil.which("git")
+    (tools / "git").write_text(
+        f'#!/bin/sh\n[ "$1" != version ] || {{ echo git version 2.53.0; exit; }}\nexec {real} "$@"\n'
+    )
+    (tools / "git").chmod(0o755)
+    return tools
+
+
+def test_uninstalling_names_the_servers_whose_gate_stays(ready: Home) -> None:
+    server = ready.path.parent / "a server.git"
+    ready.ok("git", "init", "-q", "--bare", str(server))
+    ready.ok("git", "coord", "server", "install", str(server))
+    assert f"would leave the gate in {server}," in ready.ok(INSTALLER, "--uninstall", "--dry-run")
+    result = ready.run(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
+    assert result.returncode == 0 and f"  {server}\n" in result.stderr, result
+    assert "git coord server uninstall" in result.stderr and "took the hooks" not in result.stdout
+    assert (server / "hooks/pre-receive").exists()
+    ready.ok(INSTALLER)
+    ready.ok("git", "coord", "server", "uninstall", str(server))
+    result = ready.run(INSTALLER, "--uninstall")
+    assert str(server) not in result.stderr + result.stdout and not list(ready.data.iterdir())
+
+
 def test_dry_run_changes_nothing(home: Home, ready: Home) -> None:
     planned = home.ok(INSTALLER, "--dry-run")
     assert snapshot(home.path) == {}

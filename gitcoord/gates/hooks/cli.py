@@ -13,7 +13,8 @@ from gitcoord.base.errors import Refused, StoreError
 from gitcoord.base.names import printable
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.managers import EVENTS
+from gitcoord.gates.hooks.manager_files import plan_removals
+from gitcoord.gates.hooks.managers import EVENTS, find_manager
 from gitcoord.gates.hooks.text import Kit
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import in_tool
@@ -24,10 +25,10 @@ from gitcoord.terminal.screen import put
 
 def kit() -> Kit:
     """The hooks' sources and the path of git-claim."""
-    return Kit(hook_sources("", EVENTS), git_claim(), _registry())
+    return Kit(hook_sources("", EVENTS), git_claim(), registry())
 
 
-def _registry() -> str:
+def registry() -> str:
     """The list of repositories with hooks, beside the tree that `install.sh` made; '' where another program installed gitcoord."""
     data = Path(sys.prefix).parent
     return str(data / "repositories") if (data / "manifest").is_file() else ""
@@ -86,13 +87,34 @@ def uninstall_hooks(call: Call, values: Values, words: list[str]) -> int:
         require_overseer(call.ctx, watched(call), "take the hooks away")
     steps = hooks.removal(call.ctx)
     changed = False if dry_run else hooks.uninstall(call.ctx, steps)
+    edited, left = leave_manager(call, dry_run=dry_run)
+    changed = changed or (bool(edited) and not dry_run)
     call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
     _say_changes(call, steps, dry_run=dry_run)
-    if not steps and not changed:
+    if not (steps or edited or left or changed):
         call.screen.say("no hooks of gitcoord are installed here")
     elif dry_run:
         call.screen.say("nothing was changed")
     return 0
+
+
+def leave_manager(call: Call, *, dry_run: bool) -> tuple[list[str], list[str]]:
+    """Take our lines out of the hook manager's files, and name the changed ones, which stay. Gives the files, and these places."""
+    repo = call.ctx.repo
+    manager = find_manager(call.ctx, f"{repo.common_dir}/hooks", repo.common_dir) if repo.worktree else None
+    edits, left = plan_removals(repo.worktree, manager) if manager is not None else ([], [])
+    for edit in edits:
+        path = Path(repo.worktree, edit.name)
+        if dry_run:
+            pass
+        elif edit.after.strip() == b"#!/bin/sh":
+            path.unlink()
+        else:
+            path.write_bytes(edit.after)
+        call.screen.say(f"{'would take' if dry_run else 'took'} gitcoord's lines out of {printable(edit.name)}")
+    if left:
+        call.screen.note(f"note: lines that ask gitcoord, to be removed by hand: {printable(', '.join(left))}")
+    return [edit.name for edit in edits], left
 
 
 # The words for each action: before and after it.

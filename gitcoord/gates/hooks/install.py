@@ -100,7 +100,7 @@ def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
 
 def install(ctx: Context, found: Plan) -> None:
     """Carry out the plan. Repeating it is harmless. Hooks are installed before the settings name the refs that they judge."""
-    _register(ctx, found.registry)
+    register(ctx, found.registry)
     _undo(ctx, found.other)
     for step in found.steps:
         if step.action != "unchanged":
@@ -112,7 +112,7 @@ def install(ctx: Context, found: Plan) -> None:
         _git_config(ctx, ["--add" if key == GATE else "--replace-all", key, value])
 
 
-def _register(ctx: Context, registry: str) -> None:
+def register(ctx: Context, registry: str) -> None:
     """Note this repository for `install.sh --uninstall`. It is not needed to judge: a list that cannot be written is left."""
     common = _places(ctx)[0].encode("utf-8", "surrogateescape")
     try:

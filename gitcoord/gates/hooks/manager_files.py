@@ -62,6 +62,68 @@ def files_that_ask(top: str, managed: Managed) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def plan_removals(top: str, managed: Managed) -> tuple[list[FileEdit], list[str]]:
+    """The edits that take our lines out again, and the places (`file:line`) of those that were changed since."""
+    edits: list[FileEdit] = []
+    left: list[str] = []
+    for name in files_that_ask(top, managed):
+        before = look(f"{top}/{name}") or b""
+        lines = before.decode("utf-8", "surrogateescape").split("\n")
+        removed = _take_out(lines, managed)
+        after = "\n".join(lines).encode("utf-8", "surrogateescape")
+        if removed:
+            edits.append(FileEdit(name, before, after, removed))
+        asking = [any(asks_gitcoord(line, event) for event in managed.events) for line in after.split(b"\n")]
+        left += [f"{name}:{number}" for number, asks in enumerate(asking, 1) if asks]
+    return edits, left
+
+
+def _take_out(lines: list[str], managed: Managed) -> list[str]:
+    """Take our lines out where they are as they were written. Gives the lines that are gone."""
+    if managed.manager == PRE_COMMIT:
+        removed, place = _cut(lines, pre_commit_item())
+        if removed and lines[place - 1].rstrip() == "repos:" and _is_childless(lines, place - 1):
+            lines[place - 1] = "repos: []"
+        return removed
+    gone: list[str] = []
+    for event in managed.events:
+        if managed.manager == HUSKY:
+            gone += [line for line in lines if line == line_for(event)]
+            lines[:] = [line for line in lines if line != line_for(event)]
+            continue
+        removed, place = _cut(lines, lefthook_command(event))
+        for key in ("commands:", f"{event}:") if removed else ():
+            if place and lines[place - 1].strip() == key and _is_childless(lines, place - 1):
+                place -= 1
+                removed.insert(0, lines.pop(place))
+        gone += removed
+    return gone
+
+
+def _cut(lines: list[str], block: list[str]) -> tuple[list[str], int]:
+    """Remove these lines, at whatever depth, unless more belongs to their first one. Gives them, and where they were."""
+    for start, text in enumerate(lines):
+        end = start + len(block)
+        if lines[start:end] == [" " * _indent(text) + line for line in block]:
+            if _block(lines, start) > end and any(map(_counts, lines[end : _block(lines, start)])):
+                return [], 0
+            removed = lines[start:end]
+            del lines[start:end]
+            return removed, start
+    return [], 0
+
+
+def _counts(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _is_childless(lines: list[str], place: int) -> bool:
+    inner = [text for text in lines[place + 1 : _block(lines, place)] if _counts(text)]
+    # The items of a list may stand as deep as its key.
+    after = [text for text in lines[place + 1 :] if _counts(text)][:1]
+    return not inner and not (after and after[0].startswith(" " * _indent(lines[place]) + "- "))
+
+
 def _script(top: str, event: str) -> FileEdit | str:
     """The edit of one script of husky; its name where it has to be edited by hand, '' where nothing is missing."""
     name, line = f".husky/{event}", line_for(event)

@@ -82,13 +82,27 @@ def _scope(ctx: Context) -> str:
 # Such files are often shared with people who do not use gitcoord: the lines do nothing where it is not set up.
 
 _SET_UP = '[ -n "$(git config --local gitcoord.root)" ]'
+_FOUND = "command -v git-claim >/dev/null"
 
 
 def line_for(event: str, arguments: str = '"$@"') -> str:
-    test = f"command -v git-claim >/dev/null && {_SET_UP}" if event in _HELPS_ONLY else _SET_UP
+    test = f"{_FOUND} && {_SET_UP}" if event in _HELPS_ONLY else _SET_UP
     if event == "reference-transaction":
         test = f'[ "$1" = prepared ] && {test}'
-    return f"if {test}; then git-claim --gate {event} {arguments} || exit 1; fi"
+    return f"if {test}; then {_judged(event, f'git-claim --gate {event} {arguments} || exit 1')}; fi"
+
+
+def _judged(event: str, call: str) -> str:
+    """The call. Without git-claim a gate is closed and says so, as the hooks of `install-hooks` do (githooks/gate.sh)."""
+    if event in _HELPS_ONLY:
+        return call
+    told = (
+        f"gitcoord: {event}: could not judge this, so it is refused: git-claim is not on PATH",
+        "hint: install gitcoord again: run ./install.sh in a checkout of it",
+        "hint: to leave it for good, a person then runs there: ./install.sh --uninstall --hooks",
+    )
+    telling = "; ".join(f'echo "{line}" >&2' for line in told)
+    return f"if {_FOUND}; then {call}; else {telling}; exit 1; fi"
 
 
 def _files(directory: str, events: tuple[str, ...]) -> list[str]:
@@ -103,7 +117,8 @@ def _husky() -> str:
     return "\n".join(
         [
             *_files(".husky", Managed(HUSKY, "", "").events),
-            "# husky knows no reference-transaction: rebase, am and update-ref go unjudged here",
+            "# husky knows no reference-transaction: rebase, am and update-ref go unjudged here,",
+            "# and a commit that skips its hooks is judged only when it is pushed",
         ]
     )
 
@@ -122,10 +137,10 @@ def _lefthook(file: str) -> str:
 def lefthook_command(event: str) -> list[str]:
     """The command 'gitcoord' of one hook, in YAML."""
     call = f"git-claim --gate {event} {{0}}"
-    test = f"command -v git-claim >/dev/null && {_SET_UP}" if event in _HELPS_ONLY else _SET_UP
+    test = f"{_FOUND} && {_SET_UP}" if event in _HELPS_ONLY else _SET_UP
     if event == "reference-transaction":
         test = f"[ {{1}} = prepared ] && {test}"
-    return ["gitcoord:", "  use_stdin: true", "  run: |", f"    if {test}; then {call}; fi"]
+    return ["gitcoord:", "  use_stdin: true", "  run: |", f"    if {test}; then {_judged(event, call)}; fi"]
 
 
 def _pre_commit() -> str:
@@ -133,7 +148,8 @@ def _pre_commit() -> str:
     types = " ".join(f"-t {event}" for event in Managed(PRE_COMMIT, "", "").events)
     lines += [f"# then: pre-commit install {types}"]
     lines += [
-        "# pre-commit knows no reference-transaction; of a push it passes the first ref with new commits, and no deletion"
+        "# pre-commit knows no reference-transaction; of a push it passes the first ref with new commits, and no deletion;",
+        "# a commit that skips its hooks is judged only when it is pushed",
     ]
     return "\n".join(lines)
 
@@ -152,6 +168,7 @@ def pre_commit_item() -> list[str]:
             name = '"$PRE_COMMIT_REMOTE_NAME" "$PRE_COMMIT_REMOTE_URL"'
             call = line_for(event, name).replace("git-claim --gate", f"echo {given} | git-claim --gate")
         lines += [f"  - id: gitcoord-{event}", f"    name: gitcoord {event}", "    language: system"]
+        call = call.replace(": ", ':" "')  # unquoted, YAML takes ': ' for a key; echo prints the same
         lines += [f"    entry: sh -c '{call}' gitcoord", f"    stages: [{event}]", "    always_run: true"]
         lines += [f"    pass_filenames: {'true' if event == 'prepare-commit-msg' else 'false'}"]
     return lines
