@@ -354,7 +354,7 @@ def test_uninstalling_knows_where_a_hook_manager_asks_gitcoord(hooked: tuple[Hom
         home.ok("git", "config", key, value, cwd=managed)
     home.ok("git", "commit", "-q", "--allow-empty", "-m", "x", cwd=managed)
     pretended = {"PATH": f"{older_git(home)}:{home.env['PATH']}"}
-    home.ok("git", "coord", "setup", "--yes", "--no-tools", "--edit-hooks", cwd=managed, **pretended)
+    home.ok(home.bin / "git-coord", "setup", "--yes", "--no-tools", "--edit-hooks", cwd=managed, **pretended)
     text = (managed / ".husky/pre-commit").read_text()
     assert f"the hooks out of {managed}/.git\n" in home.ok(INSTALLER, "--uninstall", "--dry-run")
     said = home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
