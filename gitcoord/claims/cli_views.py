@@ -6,6 +6,7 @@ from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.claims import pathspec as paths
 from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.admission import Halted
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
@@ -18,9 +19,14 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
 
     mine = bool(values.get("mine"))
     actor = call.actor_if_set_up() if mine else call.actor_or_none()
-    result = call.show(lambda: listing(call.ctx, actor, mine=mine, expired=bool(values.get("all"))), claims=[])
-    if result is None:
+    result = call.read(lambda: listing(call.ctx, actor, mine=mine, expired=bool(values.get("all"))), claims=[])
+    halt: Halted | None = result.pop("halt", None)
+    call.screen.answer(result)
+    if not result["initialised"]:
         return 0
+    if halt is not None:
+        why = f": {printable(halt.reason)}" if halt.reason else ""
+        call.screen.note(call.screen.paint(f"HALTED by {halt.by}{why}", "red", 2))
     claims = result["claims"]
     call.screen.say(*call.screen.claim_lines(claims), *call.screen.server_lines(result))
     if not call.screen.json:

@@ -35,7 +35,7 @@ from gitcoord.ledger.sessions import (
 from gitcoord.ledger.snapshot import Snapshot, parts_for, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
-from gitcoord.sessions.admission import halted
+from gitcoord.sessions.admission import halt_record, halted
 from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -48,7 +48,7 @@ class Unseen(NamedTuple):
 
 
 def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: bool = False) -> dict[str, object]:
-    """All live claims, or the actor's own; with `expired` also those that have expired."""
+    """All live claims, or the actor's own; with `expired` also those that have expired. `halt`: the record of a halt, or None."""
     agent = actor.agent if actor is not None else ""
     snapshot = read_snapshot(ctx, agent=agent, prefetch=(claims_part(agent if mine else ""),), trusting=True)
     state, world = snapshot.state, ctx.world(snapshot)
@@ -64,7 +64,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: b
     hidden = 0 if expired else len(rows) - len(live)
     return {
         "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
-        **_server_claims(ctx, snapshot, rows_of, rows),
+        "halt": halt_record(state), **_server_claims(ctx, snapshot, rows_of, rows),
     }  # fmt: skip
 
 

@@ -71,7 +71,26 @@ def main(words: list[str]) -> int:
     alarm(0)
     if code and moves and hook == "reference-transaction":
         _clean_up(ctx, screen, env, moves)
+    if code and (hook == "pre-merge-commit" or (hook != "pre-push" and moves and _concludes_merge(ctx, moves))):
+        # git keeps MERGE_HEAD after the refusal, and would refuse to begin the merge again.
+        screen.hint("then conclude the merge: git commit; or put everything back: git merge --abort")
     return code
+
+
+def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
+    """Return whether the branch of this work tree was to get the commit of the merge that is under way."""
+    from gitcoord.git.commands.objects import is_ancestor
+    from gitcoord.git.files import read_file
+
+    merging = read_file(f"{ctx.repo.git_dir}/MERGE_HEAD").decode("ascii", "replace").split()
+    here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+    new = next((move.new for move in moves if here == f"ref: {move.ref}"), "")
+    if not merging or not new or new in merging:
+        return False
+    try:
+        return is_ancestor(ctx.repo.env, merging[0], new) is True
+    except (GitcoordError, OSError):
+        return False  # the refusal stands, without this hint
 
 
 def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
@@ -145,11 +164,28 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
 def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:
     """Print that an action that some actor may do was not judged, since the actor is unknown; gives the exit code."""
+    held = [verdict for verdict in outcome.refused if verdict.rule == "held"]
+    others = [verdict for verdict in outcome.refused if verdict.rule != "held"]
+    for verdict in held[:_SHOWN]:
+        screen.note(f"error: {_line(verdict)}", *("  " + line for line in screen.claim_lines(list(verdict.held))))
     screen.note(f"error: {_WHAT[hook]} could not be judged: {problem.message}")
-    screen.note(*("  " + _line(verdict) for verdict in outcome.refused[:_SHOWN]))
-    screen.hint("a person does it at a terminal; to let an editor commit for that person, see there: git coord setup")
-    screen.hint(*problem.hints)
+    screen.note(*("  " + _line(verdict) for verdict in others[:_SHOWN]))
+    screen.hint(*dict.fromkeys(map(_ask_holder, held[:4])))
+    screen.hint(*dict.fromkeys(hint for verdict in others if verdict.rule in _ANYBODYS for hint in verdict.hints[:1]))
+    if any(verdict.rule not in _ANYBODYS for verdict in others):
+        screen.hint("a person does it at a terminal; git coord setup, run there, can let that person's editor commit")
+        screen.hint(*problem.hints)
+    else:
+        screen.hint("its holder does it under its own name, or at a terminal")
     return 1
+
+
+def _ask_holder(verdict: Verdict) -> str:
+    """The hint for a held path where nobody is named: only a named actor can wait in the queue."""
+    from gitcoord.gates.judge import path_word
+
+    holders = ", ".join(dict.fromkeys(str(claim["agent"]) for claim in verdict.held))
+    return f"ask {holders}, or wait until it is free: git claim show {path_word(verdict.path)}"
 
 
 def _with_heartbeat(ctx: Context, actor: Actor) -> Actor:
@@ -234,17 +270,25 @@ def report(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdi
         screen.note(f"  and {len(refused) - _SHOWN} more")
     rules = dict.fromkeys(verdict.rule for verdict in refused)
     screen.note(*(f"why: {rule}: {outcome.policy.why(rule)}" for rule in rules))
-    screen.hint(*_hints(refused))
+    screen.hint(*_hints(refused, by_setting=actor.by_setting))
     return 1
 
 
-def _hints(refused: list[Verdict]) -> list[str]:
-    """The next useful commands; one `git claim` for all unclaimed paths."""
+def _hints(refused: list[Verdict], *, by_setting: bool) -> list[str]:
+    """The next useful commands; one `git claim` for all unclaimed paths.
+
+    `by_setting`: the actor is the person of `gitcoord.person`, who claims at a terminal only.
+    """
     from gitcoord.gates.judge import path_word
 
     paths = [path_word(v.path) for v in refused if v.rule == "unclaimed"]
-    hints = [f"git claim {' '.join(paths[:10])}"] if paths else []
-    others = [hint for v in refused if v.rule != "unclaimed" for hint in v.hints]
+    hints = [f"{'at a terminal: ' * by_setting}git claim {' '.join(paths[:10])}"] if paths else []
+    others = [
+        f"at a terminal, {hint}" if by_setting and v.rule == "held" and "git claim" in hint else hint
+        for v in refused
+        if v.rule != "unclaimed"
+        for hint in v.hints
+    ]
     return [*hints, *list(dict.fromkeys(others))[:4]]
 
 

@@ -17,7 +17,7 @@ from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Policy, is_attributes_file, is_own_file
 from gitcoord.policy.roles import is_free, may_approve, out_of_role
-from gitcoord.sessions.admission import halt_record
+from gitcoord.sessions.admission import halted
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -106,10 +106,9 @@ class _Judge:
             self._judge_alive(name, self._steps[-1])
         if self._policy.ack and self._policy.rules:
             self._judge_rules_read(self._policy.rules, readers)
-        halt = halt_record(self._state)
+        halt = halted(self._state)
         if halt is not None:
-            reason = f": {printable(halt.reason)}" if halt.reason else ""
-            self._add("halted", self._actor.agent, f"everything was halted by {halt.by}{reason}")
+            self._add("halted", self._actor.agent, halt.message, hints=halt.hints)
         for step in self._steps:
             agent = step.agent or self._actor.agent
             if step.changes:

@@ -272,7 +272,7 @@ def admit(state: State, actor: Actor, world: World) -> Admission:
         raise refused(
             "session-over",
             f"session {actor.session} of '{actor.agent}' has ended",
-            "start anew: git coord run -- <command>",
+            f"start anew: git coord run --as {actor.agent} -- <command>",
             "or, in a fresh shell: git coord start",
         )
     if record is None or not is_open:

@@ -22,7 +22,7 @@ _LONGEST = 64  # letters of a name
 _LEAST = 4  # letters of an id: fewer would make two subagents one too often
 # Programs between an agent tool and its hook.
 _BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "timeout")
-_HINTS = (
+NAMING_HINTS = (
     "say who you are: GITCOORD_AGENT=<name> git claim ...",
     "or launch the agent with: git coord run --as <name> -- <command>",
     "or name this work tree's agent: git config extensions.worktreeConfig true && git config --worktree gitcoord.agent <name>",
@@ -39,13 +39,16 @@ def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
         return Actor(check_agent(tree))
     if in_tool(environ):
         raise UsageError(
-            "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
+            "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts",
+            hints=NAMING_HINTS,
         )
     email = ctx.settings.get("user.email")
     if not terminal:
-        raise UsageError("nobody is named here: not at a terminal, and no agent is set", hints=_HINTS)
+        raise UsageError("nobody is named here: not at a terminal, and no agent is set", hints=NAMING_HINTS)
     if not email:
-        raise UsageError("user.email is not set", hints=("git config --global user.email you@example.com", *_HINTS[:1]))
+        raise UsageError(
+            "user.email is not set", hints=("git config --global user.email you@example.com", *NAMING_HINTS[:1])
+        )
     return Actor(agent_from_email(email), person=True)
 
 
@@ -135,7 +138,7 @@ def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Ac
     if tree:
         return Actor(check_agent(tree))
     raise UsageError(
-        "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
+        "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=NAMING_HINTS
     )
 
 

@@ -45,6 +45,7 @@ def dispatch(call: Call, values: Values, command: list[str]) -> int:
     lock = DispatcherLock(call, actor)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     crew = Crew(call, command, name, lock)
+    told = False
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
     try:
         while True:
@@ -56,6 +57,9 @@ def dispatch(call: Call, values: Values, command: list[str]) -> int:
                 return 0
             strays = crew.strays(going)
             pause = crew.fill(min(cap - strays, todo + crew.at_work(going)))
+            if not todo and not crew.workers and not told:
+                told = True
+                call.screen.note("waiting for tasks")
             came, _ = bell.wait(min(pause, longest), *_SIGNALS)
             if came in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 return 128 + came

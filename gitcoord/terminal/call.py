@@ -69,7 +69,8 @@ class Call:
                 since = "the state that this clone has seen, which is not the server's"
             elif str(told["offline"]).startswith(ServerBehind.words):
                 since = "the newer state that this clone has seen"
-            self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
+            why = str(told["offline"]).removesuffix("; nothing was changed")  # a look changes nothing anyway
+            self.screen.note(f"note: {why}", f"note: what follows is {since}")
         return told
 
     def read(self, look: Callable[[], Row], seconds: int | None = 0, **empty: object) -> Row:

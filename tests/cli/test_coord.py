@@ -300,6 +300,8 @@ def test_halt(world: World) -> None:
     world.take("etc", agent="carol")
     assert world.person("halt", "-m", "incident") == Done(0, "halted\nhint: go on with: git coord unhalt\n", "")
     assert world.person("halt").out.startswith("already halted\n")
+    listed = world.claim("list")
+    assert listed.err == f"HALTED by {PERSON}: incident\n" and "src" in listed.out, listed
     refusal = (
         f"error: everything was halted by {PERSON}: incident\n"
         "hint: releases still work; a person may go on with: git coord unhalt\n"

@@ -84,6 +84,31 @@ def test_what_somebody_must_answer_for_is_refused(project: Project, files: dict[
     assert "fsck" not in done.err, "the ledger is in order"
 
 
+def test_a_name_is_asked_for_only_where_it_helps(project: Project) -> None:
+    """A path that another holds stays held for everybody else: its holder is asked, and named first."""
+    project.claim("free/held", agent="bob")
+    done = commit(project, {"free/held": "new\n"})
+    assert done.err.startswith("error: free/held: bob holds it [held]\n"), done
+    assert "hint: ask bob, or wait until it is free: git claim show free/held\n" in done.err
+    assert "GITCOORD_AGENT" not in done.err and "git coord run" not in done.err
+    assert project.world.claim("show", "free/held", agent="").code == 0, "the hint needs no name"
+    done = commit(project, {"free/held": "new\n", "shared/a": "new\n"})
+    assert "ask bob" in done.err and "GITCOORD_AGENT" in done.err, "shared/a needs a name"
+    done = commit(project, {"shared/a": "new\n"})
+    assert "ask " not in done.err and "GITCOORD_AGENT" in done.err and "git coord setup" in done.err
+    assert "gitcoord.person" not in done.err, "agents read this too"
+
+
+def test_kill_and_halt_ask_for_a_person_at_once(project: Project) -> None:
+    project.claim("free/x", agent="bob")
+    for words in (["kill", "bob"], ["halt"]):
+        done = project.coord(*words, agent="")
+        assert done.code == 2 and "only a person at a terminal may" in done.err, done
+        assert "GITCOORD_AGENT" not in done.err and "git claim" not in done.err, done
+    done = project.coord("halt", agent="-bad-")
+    assert done.code == 2 and "only a person" not in done.err, "a wrong name is told as one"
+
+
 def test_released_work_that_is_lacking_is_no_question_of_names(project: Project) -> None:
     project.work("bob", "bobs", {"free/x": "bob's\n"})
     project.switch("main")
@@ -99,12 +124,14 @@ def test_nothing_gets_through_while_halted(project: Project) -> None:
     assert project.coord("halt", agent="boss").code == 0
     for done in (
         commit(project, {"free/x": "new\n"}),
+        commit(project, {"shared/a": "new\n"}),
         editor(project, "commit", "-q", "--allow-empty", "-m", "nothing"),
         editor(project, "pull", "-q", "--ff-only"),
         editor(project, "push", "-q", "origin", "main:refs/heads/new"),
         editor(project, "push", "-q", "origin", ":refs/heads/new"),
     ):
         assert refused(done, "halted"), done
+        assert "hint: releases still work; a person may go on with: git coord unhalt\n" in done.err
 
 
 def test_the_killed_are_known_by_every_name_of_their_process(project: Project) -> None:
@@ -144,8 +171,10 @@ def test_a_person_commits_merges_and_pulls_in_an_editor(known: Project) -> None:
 def test_the_setting_is_a_name_like_any_other(known: Project) -> None:
     """It gives no right to paths that others hold, and no claim."""
     known.claim("shared/a", agent="bob")
-    assert refused(commit(known, {"shared/a": "new\n"}), "held", "shared/a")
-    assert refused(commit(known, {"shared/b": "new\n"}), "unclaimed", "shared/b")
+    done = commit(known, {"shared/a": "new\n"})
+    assert refused(done, "held", "shared/a") and "hint: at a terminal, wait for it: git claim --wait" in done.err, done
+    done = commit(known, {"shared/b": "new\n"})
+    assert refused(done, "unclaimed", "shared/b") and "hint: at a terminal: git claim shared/b\n" in done.err, done
 
 
 def test_the_setting_never_changes_guarded_files(known: Project) -> None:
@@ -160,7 +189,7 @@ def test_the_setting_is_no_person_for_commands(known: Project) -> None:
     assert known.as_person("halt").code == 0
     before = known.git("rev-parse", "gitcoord")
     for words in (["kill", "bob"], ["unhalt"], ["revive", "bob"], ["approve", "1"], ["role", "bob", "overseer"]):
-        assert editor(known, "coord", *words).code != 0, words
+        assert known.coord(*words, agent="").code == 2, words
         assert known.coord(*words).code != 0, words
     assert known.git("rev-parse", "gitcoord") == before
 

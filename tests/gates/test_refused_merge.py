@@ -16,6 +16,7 @@ from tests.support import git
 NEW = {"shared/a": "theirs\n", "shared/new": "theirs\n", "free/x": "theirs\n"}
 PUT_BACK = "index and work tree are as before"
 LEFT = "nothing was put back"
+CONCLUDE = "hint: then conclude the merge: git commit; or put everything back: git merge --abort\n"
 
 
 @pytest.fixture
@@ -181,6 +182,34 @@ def test_a_true_merge(project: Project) -> None:
     project.commit({"free/y": "ours\n"})
     done = project.try_git("merge", "-q", "--no-edit", "side", agent="alice")
     assert done.code != 0 and PUT_BACK not in done.err and LEFT not in done.err, done
+
+
+@pytest.mark.parametrize("gate", ["pre-merge-commit", "reference-transaction"])
+@pytest.mark.parametrize("way", ["conclude", "abort"])
+def test_a_refused_true_merge_says_how_it_ends(project: Project, gate: str, way: str) -> None:
+    """git keeps MERGE_HEAD: the same merge again would say that it is not concluded."""
+    if gate == "reference-transaction":
+        (project.top / ".git/hooks/pre-merge-commit").unlink()
+    project.commit({"free/y": "ours\n"})
+    before = picture(project)
+    done = project.try_git("merge", "-q", "--no-edit", "side", agent="alice")
+    assert refused(done, "unclaimed", "shared/a") and done.err.count(CONCLUDE) == 1, done
+    if way == "abort":
+        project.git("merge", "--abort", agent="alice")
+        assert picture(project) == before
+    else:
+        project.claim("shared", agent="alice")
+        done = project.try_git("commit", "-q", "--no-edit", agent="alice")
+        assert done.code == 0 and len(project.git("log", "-1", "--format=%P").split()) == 2, done
+
+
+def test_only_a_refused_merge_commit_is_to_be_concluded(project: Project) -> None:
+    """Neither a fast-forward nor another branch during a merge."""
+    assert CONCLUDE not in project.try_git("merge", "-q", "side", agent="alice").err
+    project.commit({"free/y": "ours\n"})
+    assert CONCLUDE in project.try_git("merge", "-q", "--no-edit", "side", agent="alice").err
+    done = project.try_git("reset", "-q", "--hard", "side", agent="alice")
+    assert done.code != 0 and CONCLUDE not in done.err, done
 
 
 def test_the_end_of_a_rebase(project: Project) -> None:

@@ -448,7 +448,9 @@ def test_revive_lets_the_name_open_a_new_session(world: World) -> None:
     world.must("revive", Revive(ADA, "alice"))
     assert state_of(world, "alice") == ("ended", 1)
     assert world.must("revive", Revive(BOB, "alice")).events == []
-    assert world.refused("claim", Take(ALICE._replace(session=1), paths("a"))).code == "session-over"
+    refusal = world.refused("claim", Take(ALICE._replace(session=1), paths("a")))
+    assert refusal.code == "session-over"
+    assert refusal.hints[0] == "start anew: git coord run --as alice -- <command>"
     take(world, ALICE, "a")
     assert state_of(world, "alice") == ("open", 2)
 

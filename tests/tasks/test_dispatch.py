@@ -63,6 +63,17 @@ def test_there_is_one_dispatcher_and_it_needs_a_number(world: World, tmp_path: P
     assert not world.claims() and task(world, "t2")["state"] == "open" and task(world, "t2")["attempts"] == 1
 
 
+def test_waiting_for_tasks_is_said_once(world: World, tmp_path: Path) -> None:
+    process = dispatch(world, "--max", "1", out=tmp_path / "out")
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"waiting for tasks\n"
+    id = add(world, "a")
+    wait_until("the task is done", lambda: task(world, id)["state"] == "done")
+    process.send_signal(signal.SIGTERM)
+    done = finished(process)
+    assert done.code == 143 and "waiting" not in done.err, done
+
+
 def worker_of(world: World, name: str) -> tuple[int, int]:
     """The launcher of a worker, and the worker."""
     notes = world.top / ".git" / "gitcoord"

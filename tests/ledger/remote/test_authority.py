@@ -162,6 +162,7 @@ def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
     assert listed.json["as_of_seconds"] >= 0 and "cannot be reached" in listed.json["offline"]
     told = one.claim("list")
     assert "as it was" in told.err and "a  alice" in told.out
+    assert "cannot be reached" in told.err and "nothing was changed" not in told.err, "it was only a look"
     refused(one.coord("fsck", "--json"), "unreachable", 5)
     assert one.claim("check", "a", agent="alice").code == 0
     (fleet.place / "away.git").rename(fleet.bare)
