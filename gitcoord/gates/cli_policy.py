@@ -71,12 +71,12 @@ def suggestion_row(row: Suggestion) -> Row:
 
 
 def suggestion_lines(call: Call, rows: list[Suggestion]) -> list[str]:
-    """Lines as .gitattributes takes them, with the reason behind each."""
-    cells = []
+    """Lines as .gitattributes takes them: the reason for each stands above it, since git knows no comment behind a pattern."""
+    lines = []
     for row in rows:
         count = f", {row.files} files" if row.files > 1 else ""
-        cells.append([row.line, f"# {row.kind}{count}: {row.why}"])
-    return call.screen.table(cells, ["bold", "dim"])
+        lines += [call.screen.paint(f"# {row.kind}{count}: {row.why}", "dim"), call.screen.paint(row.line, "bold")]
+    return lines
 
 
 def role(call: Call, values: Values, words: list[str]) -> int:

@@ -90,7 +90,7 @@ def test_the_command(place: Place) -> None:
     told = place.ok("policy", "suggest")
     assert "/package-lock.json gitcoord-claim" in told.out and "git coord setup --suggest" in told.err
     assert "refs/heads/gitcoord" not in place.refs(), "it needs no ledger, and makes none"
-    place.write(".gitattributes", "\n".join(each["line"] for each in row["suggestions"]) + "\n")
+    place.write(".gitattributes", told.out)
     assert place.ok("policy", "suggest", "--json").json["suggestions"] == [], "marked is marked: the lines match"
 
 
