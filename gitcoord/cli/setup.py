@@ -70,7 +70,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
         offer_person(call)
-    tell_policy(call, parts.pull)
+    tell_policy(call, parts.pull, dry_run=dry_run)
     tools.tell(call, known, parts.tools, user=place.user)
     tell_missing(call, missing)
     return 1 if missing else 0

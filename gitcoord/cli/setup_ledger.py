@@ -109,12 +109,21 @@ def tell_authority(call: Call, found: Membership, remote: str) -> None:
         call.screen.hint(f"share it with all clones of {quote(name)}: git coord setup --remote {shell_word(name)}")
 
 
-def tell_policy(call: Call, ref: str) -> None:
-    """Say that the policy is at this fetched ref and is to be pulled; nothing where there is none."""
-    if ref:
-        name = ref.removeprefix("refs/remotes/")
-        call.screen.note(f"note: the policy is committed at {quote(name)}, and not yet here: none was written")
-        call.screen.hint("pull first: git pull")
+def tell_policy(call: Call, ref: str, *, dry_run: bool) -> None:
+    """Say that the policy is at this fetched ref and is to be pulled; nothing where there is none.
+
+    Starter files that were neither committed nor changed would be in the way of the pull, so they go.
+    """
+    if not ref:
+        return
+    ctx, name = call.ctx, ref.removeprefix("refs/remotes/")
+    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
+    removed, _ = remove_starter(ctx.repo, root, email, ctx.remote, dry_run=dry_run)
+    if removed:
+        verb = "will take" if dry_run else "took"
+        call.screen.say(f"{verb} away what would be in the way of that policy: {printable(', '.join(removed))}")
+    call.screen.note(f"note: the policy is committed at {quote(name)}, and not yet here: none was written")
+    call.screen.hint("pull first: git pull")
 
 
 def is_asked(values: Values) -> bool:

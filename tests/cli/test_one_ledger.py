@@ -488,6 +488,21 @@ def test_setup_after_teardown_leaves_the_policy_to_the_pull(project: Project) ->
     assert two.claim("f", agent="bob").code == 0
 
 
+def test_starter_files_of_a_clone_that_joined_are_not_in_the_way_of_the_policy(project: Project) -> None:
+    """Both share one ledger before anybody has committed a policy, and each clone wrote its own."""
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    two = project.clone("two")
+    assert two.coord("setup", "--no-tools").code == 0 and policy_files(two)
+    project.share_policy(project.one)
+    two.git("fetch", "-q")
+    own = policy_files(two)
+    assert "will take away" in two.coord("setup", "--no-tools", "--dry-run").out and policy_files(two) == own
+    done = two.coord("setup", "--no-tools")
+    assert done.code == 0 and "took away what would be in the way" in done.out and policy_files(two) == {}, done
+    two.git("pull", "-q")
+    assert two.claim("f", agent="bob").code == 0
+
+
 # --- every command agrees -------------------------------------------------------------------------------------------------
 
 
