@@ -1,4 +1,4 @@
-"""`take --wait`: ask again whenever the ledger moves or a claim may have expired.
+"""`take --wait`: a place in the queue, and a look at it whenever the ledger moves or a claim may have expired.
 
 On Linux a directory notification on `refs/heads` wakes the process; elsewhere it polls twice a second. Ctrl-C ends the wait.
 """
@@ -10,8 +10,9 @@ import time
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
 from gitcoord.base.names import LEDGER, printable
-from gitcoord.claims.service import take
-from gitcoord.claims.take import Take
+from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.service import leave, wait
 from gitcoord.git.files import close, open_to_read
 from gitcoord.git.host import isatty
 from gitcoord.startup.annotations import Callable
@@ -57,9 +58,54 @@ class Bell:
             self._fd = -1
 
 
-def take_in_time(call: Call, command: Take, seconds: int) -> Row:
-    """Take, waiting up to `seconds` while conflicting claims are live. TimedOut at the end."""
-    return in_time(call, lambda: take(call.ctx, command), seconds)
+def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
+    """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up.
+
+    A process that is killed keeps its place, so that an agent whose tool ended the command can ask again."""
+
+    def ask() -> Row:
+        result = wait(call.ctx, command)
+        if "waiting" in result:
+            held: list[dict[str, object]] = result["held"]  # type: ignore[assignment]
+            raise Refused(Refusal("held", standing_line(result), tuple(held)))
+        return result
+
+    try:
+        return in_time(call, ask, seconds)
+    except (TimedOut, KeyboardInterrupt) as error:
+        left = leave(call.ctx, Leave(command.actor, command.items))["left"]
+        if left or not isinstance(error, TimedOut):
+            raise
+        return ask()  # granted meanwhile
+
+
+_FIRST = ("", "1st", "2nd", "3rd")
+
+
+def standing_line(result: Row) -> str:
+    """The place in the queue in words: position, holders with their reasons, agents before."""
+    position, before = int(str(result["position"])), [str(name) for name in result["before"]]
+    place = _FIRST[position] if position < len(_FIRST) else f"{position}th"
+    parts = [f"{place} of {result['of']}"]
+    for claim in result["held"][:2]:
+        why = f': "{printable(str(claim["reason"]))}"' if claim["reason"] else ""
+        expected = int(str(claim["expected_seconds"] or 0))
+        more = max(0, int(str(claim["since"])) + expected - int(time.time()))
+        soon = f", expected {format_duration(more)} more" if expected and more else ""
+        parts.append(f"{claim['agent']} holds {printable(str(claim['path']))}{why}{soon}")
+    if before:
+        names = ", ".join(before[:3]) + (f" and {len(before) - 3} more" if len(before) > 3 else "")
+        parts.append(f"{names} {'is' if len(before) == 1 else 'are'} before you")
+    return "; ".join(parts)
+
+
+def queue_up(call: Call, command: Wait) -> int:
+    """`--queue`: take, or answer with the place in the queue and exit 3."""
+    result = wait(call.ctx, command)
+    call.screen.answer(result, ok=False)
+    call.screen.say(f"in the queue, ticket {result['ticket']}: {standing_line(result)}")
+    call.screen.hint("look again, or take it when it is yours: the same command; give up: git claim --leave <path>")
+    return 3
 
 
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves
@@ -86,7 +132,7 @@ def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
                         data=refused.data,
                     ) from None
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
-                progress.show(held, start, left, refused.message if refused.code == "later" else "")
+                progress.show(held, start, left, refused.message)
                 late = overdue.check(held, time.monotonic() - start)
                 bell.wait(min(left, _soonest(held), progress.period, late))
     finally:

@@ -37,13 +37,15 @@ def remaining(
     """
     blocked = _blocked(requests)
     pending = {request.ticket: request for request in requests}
+    # A request that conflicts with no claim at all needs no second look.
+    free = {r.ticket for r in requests if not blocking_claims(state, world, r, set(blocked))}
     while True:
         stuck = {agent for agent, ticket in blocked.items() if ticket in pending}
         gone = [
             request
             for request in pending.values()
             if request.ticket != without
-            and not blocking_claims(state, world, request, stuck)
+            and (request.ticket in free or not blocking_claims(state, world, request, stuck))
             and not (order is not None and _is_kept(request, pending, order))
         ]
         if not gone:

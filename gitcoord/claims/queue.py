@@ -15,7 +15,7 @@ from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
 from gitcoord.claims.deadlock import has_stuck_agent, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import WRITE, Claim, Item, compatible, file_of, key_of, overlapping
+from gitcoord.claims.model import WRITE, Claim, Item, all_claims, compatible, file_of, key_of, overlapping
 from gitcoord.claims.requests import (
     PRIORITIES,
     Request,
@@ -43,6 +43,7 @@ class Queue:
         self.world = world
         self.limit = world.waiting().overtake
         self.requests = sorted(requests, key=self.rank)
+        self._keys: dict[Item, str] = {}
 
     def rank(self, request: Request) -> tuple[int, int, int]:
         exhausted = request.overtaken >= self.limit
@@ -63,7 +64,7 @@ class Queue:
         )
 
     def _conflict(self, one: Request, mine: Item, other: Request, theirs: Item) -> bool:
-        keys = key_of(self.state, mine), key_of(self.state, theirs)
+        keys = self._key(mine), self._key(theirs)
         if not (covers(*keys) or covers(*keys[::-1])):
             return False
         capacity = capacity_for(self.world, mine)
@@ -72,6 +73,11 @@ class Queue:
             held = [c for c in overlapping(self.state, mine) if c.path == mine.name and c.agent not in agents]
             return sum(claim.units for claim in held) + one.units + other.units > capacity
         return not compatible(one.mode, other.mode)
+
+    def _key(self, item: Item) -> str:
+        if item not in self._keys:
+            self._keys[item] = key_of(self.state, item)
+        return self._keys[item]
 
     def kept_for(self, request: Request, before: Iterable[Request], *, waits: bool = True) -> Request | None:
         """The first of these requests that this one may not overtake. `waits`: it is a request itself, so that others may depend
@@ -84,6 +90,8 @@ class Queue:
 
     def depends(self, request: Request, on: Request) -> bool:
         """Can the request never go unless the other one goes first?"""
+        if on.overtaken < self.limit and not (on.blocking and all_claims(self.state, on.agent)):
+            return False  # nobody waits for an agent that holds nothing
         return waits_for(self.state, self.world, all_requests(self.state), self, request, on)
 
     def grants(self) -> list[tuple[Request, list[Request]]]:
@@ -133,6 +141,13 @@ def queue_around(state: State, world: World, items: Iterable[Item]) -> Queue:
     return Queue(state, world, connected(state, [directory_of(state, item) for item in items]))
 
 
+def rivals_of(state: State, world: World, mine: Request) -> list[Request]:
+    """The request itself and those that conflict with it, in order."""
+    near = {r.ticket: r for item in mine.items for r in requests_around(state, directory_of(state, item))}
+    queue = Queue(state, world, near.values())
+    return [each for each in queue.requests if each.ticket == mine.ticket or queue.conflict(each, mine)]
+
+
 def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...], mode: str, units: int) -> list[int]:
     """The tickets of the requests that a claim without a request goes past; Refused where it has to wait for one of them.
 
@@ -149,7 +164,6 @@ def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...]
         raise refused(
             "kept",
             f"'{printable(what)}' is free, but kept for {kept.agent}, who waits for {printable(wanted)}",
-            "finish and release what you hold, or stand in the queue: git claim --wait 10m <path>",
         )
     return [request.ticket for request in queue.requests if queue.conflict(claim, request)]
 

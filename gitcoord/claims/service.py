@@ -1,4 +1,4 @@
-"""The use cases of `git claim`: take, release, takeover."""
+"""The use cases of `git claim`: take, wait, leave, release, takeover."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gitcoord.sessions.worktree_notes import left_here, note_claims, note_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.claims.events.leave import Leave
+    from gitcoord.claims.events.wait import Wait
     from gitcoord.claims.take import Take  # a release does not load it
 
 
@@ -24,7 +26,8 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     try:
         result = transact(ctx, _decide_take, command, prefetch=ahead)
     except Refused as refused:
-        inherited = _inherited(ctx, command.actor, refused)
+        held: list[dict[str, object]] = refused.data.get("held", [])  # type: ignore[assignment]
+        inherited = _inherited(ctx, command.actor, held) if refused.code == "held" else []
         if not inherited:
             raise
         result = {**transact(ctx, _decide_take, command, prefetch=ahead), "inherited": inherited}
@@ -34,13 +37,40 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     return result
 
 
-def _inherited(ctx: Context, actor: Actor, refused: Refused) -> list[dict[str, str]]:
-    """The claims that the actor inherits from ended sessions in this work tree, which refused it."""
-    if refused.code != "held" or not left_here(ctx):
+def wait(ctx: Context, command: Wait) -> dict[str, object]:
+    """Grant all items, or a place in the queue (`waiting` in the result). Harmless to repeat: the place stays the same."""
+    ahead = parts_for(command.actor.agent, command.items)
+    result = transact(ctx, _decide_wait, command, prefetch=ahead)
+    ctx.host.defer_interrupts(False)  # a wait goes on after its first event
+    if "waiting" in result:
+        inherited = _inherited(ctx, command.actor, result["held"])
+        if not inherited:
+            return result
+        return wait(ctx, command) | {"inherited": inherited}
+    note_tree(ctx, command.actor.agent)
+    note_claims(ctx, result["claims"])
+    return result
+
+
+def leave(ctx: Context, command: Leave) -> dict[str, object]:
+    """Withdraw requests. Harmless to repeat."""
+    from gitcoord.claims.events.leave import decide
+
+    return transact(ctx, decide, command, prefetch=parts_for(command.actor.agent, command.items))
+
+
+def _decide_wait(state: State, command: Wait, world: World) -> Decision:
+    from gitcoord.claims.events.wait import decide
+
+    return decide(state, command._replace(base=world.head()), world)
+
+
+def _inherited(ctx: Context, actor: Actor, held: list[dict[str, object]]) -> list[dict[str, str]]:
+    """The claims that the actor inherits from ended sessions in this work tree, which hold what it asked for."""
+    if not left_here(ctx):
         return []
     from gitcoord.sessions.inherit import inherit
 
-    held: list[dict[str, object]] = refused.data["held"]  # type: ignore[assignment]
     found = inherit(ctx, actor, {str(row["agent"]) for row in held})
     return [{"path": path, "from": holder} for path, holder in found.sources]
 

@@ -7,9 +7,9 @@ from gitcoord.base.errors import Refused, UsageError, raise_if, refused
 from gitcoord.base.names import shown
 from gitcoord.claims.events.claim import checked_item
 from gitcoord.claims.events.expire import add_expire, expired_keys
-from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Item, conflicts_of, own_claims
-from gitcoord.claims.queue import kept_for, plain_request, queue_around
-from gitcoord.claims.requests import PRIORITIES, Request, drop, own_request, own_requests, put
+from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Claim, Item, conflicts_of, expiry_of_claim, own_claims
+from gitcoord.claims.queue import kept_for, plain_request, queue_around, rivals_of
+from gitcoord.claims.requests import PRIORITIES, Request, blocking_claims, drop, own_request, own_requests, put
 from gitcoord.claims.take import Take, confirms_of, default_ttl, granted, require_no_deadlock
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
@@ -126,6 +126,8 @@ def _changes(state: State, command: Wait, world: World, mine: Request) -> bool:
     """Is there something to record: other terms, or that the request may go although no event has granted it yet?"""
     if (mine.priority, mine.blocking) != (command.priority, command.blocking):
         return True
+    if blocking_claims(state, world, mine):
+        return False  # as with most that ask again
     return any(request.ticket == mine.ticket for request, _ in queue_around(state, world, mine.items).grants())
 
 
@@ -148,22 +150,30 @@ def _answer(chain: Chain, command: Wait, world: World, admitted: Admission, beat
     done = mine is None and len(held) == len(set(command.items))
     ttl = min((own.ttl for own in held), default=0) if done else 0
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl, confirms_of(held) if done else 0)
-    result = granted(held) if done else standing(state, world, mine)
+    known = chain.events[0].seq - 1 if chain.events else state.seq
+    result = granted(held) if done else standing(state, world, mine, known)
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def standing(state: State, world: World, mine: Request | None) -> Record:
-    """Where a request stands: its position among those for the same items, who is before it, and whose claims it waits for."""
+def standing(state: State, world: World, mine: Request | None, known: int) -> Record:
+    """Where a request stands: its position among those for the same items, who is before it, and whose claims it waits for.
+
+    `known`: the Seq up to which the state is in the ledger."""
     if mine is None:
         return {"waiting": True, "ticket": 0, "position": 0, "of": 0, "before": [], "held": []}
-    queue = queue_around(state, world, mine.items)
-    rivals = [each for each in queue.requests if each.ticket == mine.ticket or queue.conflict(each, mine)]
+    rivals = rivals_of(state, world, mine)
     at = next(index for index, each in enumerate(rivals) if each.ticket == mine.ticket)
     return {
         "waiting": True, "ticket": mine.ticket, "position": at + 1, "of": len(rivals),
         "before": [each.agent for each in rivals[:at]],
-        "held": [claim.to_json(None) for claim in queue.blocking_claims(mine)],
+        "held": [c.to_json(_expires_in(state, world, c, known)) for c in blocking_claims(state, world, mine)],
     }  # fmt: skip
+
+
+def _expires_in(state: State, world: World, claim: Claim, known: int) -> int | None:
+    """Seconds until the claim may be expired. The time of a grant that is not in the ledger yet has not begun: its token may
+    become another's."""
+    return expiry_of_claim(state, world, claim).expires_in if claim.token <= known else None
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
