@@ -52,12 +52,20 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     )
     if values.get("dry-run"):
         return _would(call, command)
+    if values.get("leave"):
+        return _leave(call, command)
+    if values.get("queue") or "priority" in values or "wait" in values:
+        _check_waiting(values)
     try:
-        result = _take(call, command, duration(values, "wait"))
+        result = _take(call, command, values)
     except (Refused, TimedOut) as refused:
-        if refused.code in ("held", "timeout") and not refused.hints:
+        if refused.code in ("held", "kept", "timeout") and not refused.hints:
             refused.hints = _hints_to_wait(values, words, refused)
         raise
+    if "waiting" in result:
+        from gitcoord.claims.cli_wait import say_queued
+
+        return say_queued(call, result, words)
     call.screen.answer({**result, "new": new} if new else result)
     _say_unguarded(call)
     claims: list[Row] = result["claims"]
@@ -97,7 +105,10 @@ def _hints_to_wait(values: Values, words: list[str], refused: GitcoordError) -> 
     literal = bool(words_of(values, "--")) or any(word[:1] == "-" for word in words)
     again = "-- " * literal + " ".join(map(shell_word, words))
     if isinstance(refused, Refused):
-        return (f"wait for it: git claim --wait 10m {again}",)
+        return (
+            f"wait for it: git claim --wait 10m {again}",
+            f"or take a place in the queue and go on: git claim --queue {again}",
+        )
     return (f"wait longer: git claim --wait 30m {again}", "do something else meanwhile: git coord task next")
 
 
@@ -113,14 +124,40 @@ def _items(call: Call, values: Values, words: list[str]) -> tuple[tuple[Item, ..
     return items, new
 
 
-def _take(call: Call, command: Take, wait: int) -> Row:
-    if wait:
-        from gitcoord.claims.cli_wait import take_in_time
+def _check_waiting(values: Values) -> None:
+    if values.get("queue") and "wait" in values:
+        raise UsageError("--queue does not wait: say either --wait or --queue")
+    if "priority" in values and not (values.get("queue") or "wait" in values):
+        raise UsageError("--priority is for --wait and --queue")
+    if values.get("nonce"):
+        raise UsageError("--nonce goes without --wait and --queue: the same request again keeps its place")
 
-        return take_in_time(call, command, wait)
+
+def _take(call: Call, command: Take, values: Values) -> Row:
+    wait = duration(values, "wait")
+    if wait or values.get("queue"):
+        from gitcoord.claims.cli_wait import take_in_time, wait_command
+        from gitcoord.claims.service import wait as app_wait
+
+        waiting = wait_command(command, str(values.get("priority", "normal")), blocking=bool(wait))
+        return take_in_time(call, waiting, wait) if wait else app_wait(call.ctx, waiting)
     from gitcoord.claims.service import take as app_take
 
     return app_take(call.ctx, command)
+
+
+def _leave(call: Call, command: Take) -> int:
+    from gitcoord.claims.events.leave import Leave
+    from gitcoord.claims.service import leave
+
+    result = leave(call.ctx, Leave(command.actor, command.items))
+    call.screen.answer(result)
+    left: list[Row] = result["left"]  # type: ignore[assignment]
+    for row in left:
+        call.screen.say(f"left the queue for {printable(', '.join(row['paths']))} (ticket {row['ticket']})")
+    if not left:
+        call.screen.say("you wait for nothing there")
+    return 0
 
 
 def _would(call: Call, command: Take) -> int:

@@ -28,13 +28,26 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         why = f": {printable(halt.reason)}" if halt.reason else ""
         call.screen.note(call.screen.paint(f"HALTED by {halt.by}{why}", "red", 2))
     claims = result["claims"]
-    call.screen.say(*call.screen.claim_lines(claims), *call.screen.server_lines(result))
+    call.screen.say(*call.screen.claim_lines(claims), *waiting_lines(result), *call.screen.server_lines(result))
     if not call.screen.json:
         if not claims and not result.get("server_claims"):
             call.screen.note("no claims")
         if result["hidden"]:
             call.screen.hint(f"{result['hidden']} expired: git claim list --all")
     return 0
+
+
+def waiting_lines(result: Row) -> list[str]:
+    """A line for each request in the queue, by ticket."""
+    from gitcoord.terminal.screen import ago
+
+    lines = []
+    for row in result.get("waits", []):
+        paths = printable(", ".join(row["paths"][:3])) + f" and {len(row['paths']) - 3} more" * (len(row["paths"]) > 3)
+        said = [f"since {ago(row['since'])}", f"ticket {row['ticket']}"]
+        said += [row["priority"]] * (row["priority"] != "normal") + [printable(row["reason"])] * bool(row["reason"])
+        lines.append(f"{row['agent']} waits for {paths} ({', '.join(said)})")
+    return lines
 
 
 def show(call: Call, values: Values, words: list[str]) -> int:
@@ -47,6 +60,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     claims = result["claims"]
     for claim in claims:
         call.screen.say(*_details(call, claim))
+    call.screen.say(*waiting_lines(result))
     call.screen.say(*call.screen.server_lines(result))
     if not claims and not result.get("server_claims") and not call.screen.json:
         call.screen.note(f"no claim on, above or below {printable(words[0])}")

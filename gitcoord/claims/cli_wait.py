@@ -9,7 +9,7 @@ import time
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
-from gitcoord.base.names import LEDGER, printable
+from gitcoord.base.names import LEDGER, printable, shell_word
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.service import leave, wait
@@ -18,6 +18,10 @@ from gitcoord.git.host import isatty
 from gitcoord.startup.annotations import Callable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row, put
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.claims.take import Take
 
 _POLL = 0.5
 _LONGEST = 15.0
@@ -86,25 +90,33 @@ def standing_line(result: Row) -> str:
     """The place in the queue in words: position, holders with their reasons, agents before."""
     position, before = int(str(result["position"])), [str(name) for name in result["before"]]
     place = _FIRST[position] if position < len(_FIRST) else f"{position}th"
-    parts = [f"{place} of {result['of']}"]
+    parts = []
     for claim in result["held"][:2]:
-        why = f': "{printable(str(claim["reason"]))}"' if claim["reason"] else ""
         expected = int(str(claim["expected_seconds"] or 0))
         more = max(0, int(str(claim["since"])) + expected - int(time.time()))
-        soon = f", expected {format_duration(more)} more" if expected and more else ""
-        parts.append(f"{claim['agent']} holds {printable(str(claim['path']))}{why}{soon}")
+        said = [f'"{printable(str(claim["reason"]))}"'] if claim["reason"] else []
+        said += [f"expected {format_duration(more)} more"] if expected and more else []
+        words = f" ({', '.join(said)})" if said else ""
+        parts.append(f"{printable(str(claim['path']))} held by {claim['agent']}{words}")
+    parts.append(f"{place} of {result['of']} in the queue")
     if before:
         names = ", ".join(before[:3]) + (f" and {len(before) - 3} more" if len(before) > 3 else "")
         parts.append(f"{names} {'is' if len(before) == 1 else 'are'} before you")
     return "; ".join(parts)
 
 
-def queue_up(call: Call, command: Wait) -> int:
-    """`--queue`: take, or answer with the place in the queue and exit 3."""
-    result = wait(call.ctx, command)
+def wait_command(take: Take, priority: str, *, blocking: bool) -> Wait:
+    said = (take.mode, take.ttl, take.expected, take.reason, take.task, take.base, take.units)
+    return Wait(take.actor, take.items, *said, priority=priority, blocking=blocking)
+
+
+def say_queued(call: Call, result: Row, words: list[str]) -> int:
+    """The answer of `--queue` where nothing was granted: exit 3."""
     call.screen.answer(result, ok=False)
     call.screen.say(f"in the queue, ticket {result['ticket']}: {standing_line(result)}")
-    call.screen.hint("look again, or take it when it is yours: the same command; give up: git claim --leave <path>")
+    if not call.screen.json:
+        again = " ".join(map(shell_word, words))
+        call.screen.hint(f"take it when it is yours: git claim --queue {again}", f"give up: git claim --leave {again}")
     return 3
 
 

@@ -64,8 +64,29 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: b
     hidden = 0 if expired else len(rows) - len(live)
     return {
         "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
-        "halt": halt_record(state), **_server_claims(ctx, snapshot, rows_of, rows),
+        **_waiting(state, agent if mine else ""), "halt": halt_record(state), **_server_claims(ctx, snapshot, rows_of, rows),
     }  # fmt: skip
+
+
+def _waiting(state: State, agent: str = "", item: Item | None = None) -> dict[str, object]:
+    """`waits`: the requests in the queue by ticket, where there are some; those of one agent, or those around an item."""
+    if not state.names("waits"):
+        return {}
+    from gitcoord.claims.requests import all_requests, directory_of, own_requests, requests_around
+
+    if item is not None:
+        requests = requests_around(state, directory_of(state, item))
+    else:
+        requests = own_requests(state, agent) if agent else all_requests(state)
+    rows = [
+        {
+            "ticket": r.ticket, "agent": r.agent, "paths": [shown(i.name, i.space) for i in r.items], "mode": r.mode,
+            "units": r.units, "priority": r.priority, "overtaken": r.overtaken, "blocking": r.blocking, "since": r.at,
+            "reason": r.reason, "task": r.task,
+        }
+        for r in requests
+    ]  # fmt: skip
+    return {"waits": rows} if rows else {}
 
 
 def _server_claims(
@@ -121,7 +142,7 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
 
     rows = rows_of(snapshot.state, world)
     send_due_heartbeat(ctx, snapshot, world, actor)
-    return {"claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
+    return {"claims": rows, **_waiting(snapshot.state, item=item), **_server_claims(ctx, snapshot, rows_of, rows)}
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...], unseen: Unseen | None = None) -> dict[str, object]:

@@ -153,10 +153,14 @@ def _grant(
             chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None, past=past)
         require_no_deadlock(chain.state, world, agent)
     held = own_claims(chain.state, items, agent)
-    beat = next_heartbeat(
-        world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held), confirms_of(held)
+    old = world.heartbeat(agent)
+    confirms = confirms_of(held)
+    beat = next_heartbeat(old, agent, admitted.session, world, min(own.ttl for own in held), confirms)
+    # A grant that another's event made is told once as such.
+    is_new = confirms > (old.confirms if old is not None and old.session == admitted.session else 0)
+    return Decision(
+        chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not (chain.events or is_new))
     )
-    return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
 def _overtaken(chain: Chain, command: Take, world: World, body: Record, counted: set[int]) -> tuple[int, ...]:
@@ -322,10 +326,21 @@ def _held(state: State, command: Take, live: list[Judged]) -> Refusal:
     what = f"{len(command.items)} paths: nothing was claimed;"
     if len(command.items) == 1:
         what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
+    waiters = _waiters(state, command.items)
     hints = _two_intents(state, command, [claim for claim, _ in live])
     ended = hint_of_ended(state, (claim.agent for claim, _ in live))
     hints = hints or ((ended,) if ended else ())
-    return Refusal("held", f"{what} held by {names}", tuple(held), hints)
+    return Refusal("held", f"{what} held by {names}{waiters}", tuple(held), hints)
+
+
+def _waiters(state: State, items: tuple[Item, ...]) -> str:
+    """How many requests wait for one of these items, in words."""
+    if not state.names("waits"):
+        return ""
+    from gitcoord.claims.requests import directory_of, requests_around  # only where somebody waits
+
+    count = len({r.ticket for item in items for r in requests_around(state, directory_of(state, item))})
+    return f", {count} waiting" if count else ""
 
 
 def _two_intents(state: State, command: Take, others: list[Claim]) -> tuple[str, ...]:

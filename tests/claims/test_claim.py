@@ -71,7 +71,8 @@ def test_refused_names_holder_time_and_reason_and_the_next_command(world: World)
     assert lines[1].split("  ")[1:5] == ["src/a.py", "alice", "write", "#3"]
     assert lines[1].endswith("fix the parser") and " left  since " in lines[1]
     assert lines[2] == "hint: wait for it: git claim --wait 10m src"
-    assert len(lines) == 3
+    assert lines[3] == "hint: or take a place in the queue and go on: git claim --queue src"
+    assert len(lines) == 4
     assert len(world.claims()) == 1
 
 
@@ -274,7 +275,7 @@ def _waits(process: subprocess.Popen[bytes]) -> str:
 def test_a_waiter_gets_the_path_when_it_is_released(world: World) -> None:
     world.take("src")
     with world.started("--wait", "60s", "src/a.py", agent="bob") as waiter:
-        assert _waits(waiter) == "waiting: src held by alice\n"
+        assert _waits(waiter) == "waiting: src held by alice; 1st of 1 in the queue\n"
         world.free()
         out, err = waiter.communicate(timeout=30)
     assert (waiter.returncode, err) == (0, b"")
@@ -291,26 +292,25 @@ def test_a_waiter_gets_the_path_when_its_holder_falls_silent(world: World) -> No
 
 def test_waiting_ends_in_time(world: World) -> None:
     world.take("src", "-m", "busy")
-    head = world.head
     done = world.claim("--wait", "1s", "src", agent="bob")
     assert (done.code, done.out) == (3, "")
     lines = done.err.splitlines()
-    assert lines[:2] == ["waiting: src held by alice", "error: waited 1s: 'src' held by alice"]
+    place = 'src held by alice ("busy"); 1st of 1 in the queue'
+    assert lines[:2] == [f"waiting: {place}", f"error: waited 1s: {place}"]
     assert lines[2].split()[:2] == ["src", "alice"]
-    assert world.head == head
+    assert world.events()[-2:] == ["wait for src by bob", "leave src of bob"]
     row = world.claim("--wait", "1s", "src", "--json", agent="bob").json
     assert (row["ok"], row["error"], row["held"][0]["agent"]) == (False, "timeout", "alice")
 
 
 def test_ctrl_c_withdraws(world: World) -> None:
     world.take("src")
-    before = world.refs()
     with world.started("--wait", "60s", "src", agent="bob") as waiter:
         _waits(waiter)
         waiter.send_signal(signal.SIGINT)
         out, err = waiter.communicate(timeout=30)
     assert (waiter.returncode, out, err) == (130, b"", b"interrupted: nothing was changed\n")
-    assert world.refs() == before
+    assert world.events()[-1] == "leave src of bob"
     world.free()
     assert world.claims() == []
 

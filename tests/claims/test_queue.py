@@ -1,0 +1,125 @@
+"""The queue at the command line: order, the same ticket again, giving up, and what everybody sees."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+
+from tests.claims.test_claim import _waits
+from tests.cli.support import World
+
+
+def _queue(world: World, agent: str, *words: str) -> dict[str, object]:
+    done = world.claim("--queue", *(words or ("src",)), "--json", agent=agent)
+    assert done.code == 3, done.err
+    row: dict[str, object] = done.json
+    return row
+
+
+def test_waiters_are_granted_in_the_order_in_which_they_came(world: World) -> None:
+    world.take("src")
+    with ExitStack() as stack:
+        waiters = {}
+        for agent in ("dave", "carol", "bob"):
+            waiters[agent] = stack.enter_context(world.started("--wait", "60s", "src", agent=agent))
+            assert "of" in _waits(waiters[agent])  # stands in the queue before the next one comes
+        world.free()
+        for agent in ("dave", "carol", "bob"):
+            out, _ = waiters[agent].communicate(timeout=30)
+            assert out.startswith(b"claimed src, token "), agent
+            assert world.claims() == [f"path/src/@{agent}"]
+            world.free(agent)
+
+
+def test_a_release_grants_in_its_own_event_and_the_token_is_its_number(world: World) -> None:
+    world.take("src")
+    _queue(world, "bob")
+    world.free()
+    assert world.claims() == ["path/src/@bob"]
+    before = world.head
+    row = world.claim("--queue", "src", "--json", agent="bob").json
+    assert row["ok"] and world.head == before, "taking what was granted writes no event"
+    assert world.claim("src", agent="carol").code == 1
+
+
+def test_the_same_request_again_keeps_its_ticket(world: World) -> None:
+    world.take("src")
+    first = _queue(world, "bob")
+    second = _queue(world, "carol")
+    assert (first["position"], second["position"], second["before"]) == (1, 2, ["bob"])
+    again = _queue(world, "bob")
+    assert (again["ticket"], again["position"]) == (first["ticket"], 1)
+
+
+def test_a_killed_waiter_keeps_its_place_and_ctrl_c_gives_it_up(world: World) -> None:
+    world.take("src")
+    with world.started("--wait", "60s", "src", agent="bob") as waiter:
+        _waits(waiter)
+        waiter.send_signal(signal.SIGKILL)
+        waiter.communicate(timeout=30)
+    assert [row["agent"] for row in world.claim("list", "--json").json["waits"]] == ["bob"]
+    with world.started("--wait", "60s", "src", agent="bob") as waiter:
+        _waits(waiter)
+        waiter.send_signal(signal.SIGINT)
+        waiter.communicate(timeout=30)
+    assert "waits" not in world.claim("list", "--json").json
+
+
+def test_priority_goes_first_and_an_agent_may_not_ask_for_critical(world: World) -> None:
+    world.take("src")
+    _queue(world, "bob")
+    assert _queue(world, "carol", "src", "--priority", "high")["before"] == []
+    done = world.claim("--queue", "src", "--priority", "critical", agent="dave")
+    assert done.code == 1 and "'high' at most" in done.err
+    world.free()
+    assert world.claims() == ["path/src/@carol"]
+
+
+def test_leave(world: World) -> None:
+    world.take("src")
+    ticket = _queue(world, "bob")["ticket"]
+    assert world.claim("--leave", "src", agent="bob").out == f"left the queue for src (ticket {ticket})\n"
+    assert world.claim("--leave", "src", agent="bob").out == "you wait for nothing there\n"
+    world.free()
+    assert world.claims() == []
+
+
+def test_everybody_sees_who_waits(world: World) -> None:
+    world.take("src/a.py")
+    ticket = _queue(world, "bob", "src/a.py", "-m", "new login")["ticket"]
+    line = f"bob waits for src/a.py (since now, ticket {ticket}, new login)\n"
+    assert line in world.claim("list").out
+    assert line in world.claim("show", "src").out
+    assert "held by alice, 1 waiting" in world.claim("src/a.py", agent="carol").err
+
+
+def test_a_plain_claim_does_not_jump_the_queue(world: World) -> None:
+    """carol's request may not go because of docs, and was passed so often that src is kept for her."""
+    world.take("docs")
+    _queue(world, "carol", "src", "docs")
+    for _ in range(3):
+        assert world.claim("src", agent="bob").code == 0
+        world.free("bob")
+    done = world.claim("src", agent="bob")
+    assert done.code == 1 and "'src' is free, but kept for carol, who waits for src, docs" in done.err
+    world.free()
+    assert sorted(world.claims()) == ["path/docs/@carol", "path/src/@carol"]
+
+
+def test_the_wait_that_closes_a_circle_is_refused(world: World) -> None:
+    world.take("src")
+    world.take("docs", agent="bob")
+    with world.started("--wait", "60s", "docs", agent="alice") as waiter:
+        _waits(waiter)
+        done = world.claim("--wait", "60s", "src", agent="bob")
+        assert done.code == 1
+        assert "bob waits for src, alice holds src; alice waits for docs, bob holds docs" in done.err
+        assert "hint: release what the others wait for" in done.err
+        world.free("bob")
+        out, _ = waiter.communicate(timeout=30)
+    assert out.startswith(b"claimed docs")
+
+
+def test_what_does_not_go_together(world: World) -> None:
+    assert "either --wait or --queue" in world.claim("src", "--wait", "1m", "--queue").err
+    assert "--priority is for" in world.claim("src", "--priority", "high").err
