@@ -197,7 +197,7 @@ def simulate_crowd(seed: int, agents: int, goals: int = 2) -> Outcome:
     simulation.invariants.follows_queue = False
     for goals_of_one in simulation.goals.values():
         for goal in goals_of_one:
-            goal.way = "plain"  # a crowd that uses the queue does not end in a minute (docs/simulation.md, "Limits")
+            goal.way = "plain"  # a crowd of 50 that uses the queue takes minutes (docs/simulation.md, "Limits")
     return _outcome(simulation, seed)
 
 

@@ -64,7 +64,10 @@ def locks(project: Project) -> list[Path]:
 
 def tokens(project: Project) -> dict[str, int]:
     """Agent -> token of every grant on record."""
-    return {event["agent"]: event["seq"] for event in project.events("claim")}
+    found = {event["agent"]: event["seq"] for event in project.events("claim")}
+    for event in project.events("expire"):
+        found.update({row["agent"]: event["seq"] for row in event.get("granted", ())})
+    return found
 
 
 # --- an agent beyond its ttl --------------------------------------------------------------------------------------

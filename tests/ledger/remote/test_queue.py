@@ -1,0 +1,48 @@
+"""The queue between clones, with and without a gate on the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ledger.remote.support import Fleet, Machine
+
+
+@pytest.fixture(params=["no gate", "gate"])
+def machines(request: pytest.FixtureRequest, fleet: Fleet) -> list[Machine]:
+    if request.param == "gate":
+        request.getfixturevalue("gated")
+    return fleet.joined()
+
+
+def _holders(machine: Machine) -> list[str]:
+    return [row["agent"] for row in machine.claim("list", "--json").json["claims"]]
+
+
+def test_a_release_on_one_machine_grants_to_the_first_waiter_of_another(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    first = two.claim("--queue", "a", "--json", agent="bob")
+    assert (first.code, first.json["position"]) == (3, 1), first
+    second = one.claim("--queue", "a", "--json", agent="carol")
+    assert (second.code, second.json["position"], second.json["before"]) == (3, 2, ["bob"]), second
+    assert two.claim("--queue", "a", "--json", agent="bob").json["ticket"] == first.json["ticket"]
+    assert one.claim("release", "a", agent="alice").code == 0
+    assert _holders(two) == ["bob"]
+    assert two.claim("--queue", "a", agent="bob").code == 0
+    assert one.claim("a", agent="alice").code == 1
+    assert two.claim("release", "a", agent="bob").code == 0
+    assert _holders(one) == ["carol"]
+    assert one.claim("--wait", "10s", "a", agent="carol").code == 0
+    fleet.assert_sound()
+
+
+def test_waiting_and_leaving(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    assert two.claim("--wait", "1s", "a", agent="bob").code == 3
+    assert "waits" not in one.claim("list", "--json").json
+    assert two.claim("--queue", "a", agent="bob").code == 3
+    assert two.claim("--leave", "a", agent="bob").code == 0
+    assert one.claim("release", "a", agent="alice").code == 0
+    assert _holders(two) == []
+    fleet.assert_sound()
