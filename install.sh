@@ -12,7 +12,7 @@ usage() {
     cat <<'END'
 usage: ./install.sh [--prefix DIR] [--without-mcp] [--dry-run]
                                                    install or upgrade, for this user
-   or: ./install.sh --uninstall [--hooks] [--prefix DIR] [--dry-run]
+   or: ./install.sh --uninstall [--hooks | --keep-hooks] [--prefix DIR] [--dry-run]
    or: ./install.sh --demo [--prefix DIR]          install, then show the main job in a throw-away repository
    or: ./install.sh --test [--soak] [<pytest argument>...]
                                                    prepare .venv in this checkout and run the whole suite
@@ -20,7 +20,8 @@ usage: ./install.sh [--prefix DIR] [--without-mcp] [--dry-run]
 
 Commands go to ~/.local/bin; everything else below ${XDG_DATA_HOME:-~/.local/share}. With --prefix: DIR/bin and DIR/share.
 --without-mcp leaves out the library of 'git coord mcp', which brings some thirty packages; --with-mcp is the default.
---uninstall offers to take the hooks out of the repositories that were set up here; without a terminal, --hooks does so.
+--uninstall offers to take the hooks out of the repositories that were set up here. Without a terminal it needs a word for that: --hooks
+takes them out, --keep-hooks leaves them, and those repositories refuse every commit until gitcoord is installed again.
 No other repository and no shell start-up file is ever changed. Needs git 2.38 and Python 3.11 (or later); PYTHON names another one.
 END
 }
@@ -80,7 +81,8 @@ main() {
         case $1 in
         -h | --help) usage && exit ;;
         --uninstall) action=uninstall ;;
-        --hooks) hooks=1 ;;
+        --hooks) hooks=out ;;
+        --keep-hooks) hooks=kept ;;
         --demo) action=demo ;;
         --dry-run) dry=1 ;;
         --with-mcp) mcp=1 ;;
@@ -465,11 +467,13 @@ without_targets() {
 # --- uninstall -----------------------------------------------------------------------------------------------------
 
 uninstall() {
-    if [ ! -d "$DATA" ] || [ ! -f "$MANIFEST" ]; then
+    REPOSITORIES=$DATA/repositories
+    if [ ! -f "$MANIFEST" ]; then
         say "gitcoord is not installed below $SHARE"
+        if [ -z "$dry" ] && [ -n "$(hooked)" ]; then take_hooks_out; fi
+        if [ -z "$dry" ] && [ -z "$(hooked)$(served)" ]; then forget; fi
         return
     fi
-    REPOSITORIES=$DATA/repositories
     if [ -n "$dry" ]; then
         hooked | while IFS= read -r repository; do say "would offer to take the hooks out of $repository"; done
         served | while IFS= read -r repository; do say "would leave the gate in $repository, which then refuses every push"; done
@@ -484,11 +488,16 @@ uninstall() {
     remove_files "$(listed file)"
     remove_trees
     dirs=$(listed dir)
-    [ -n "$(hooked)$(served)" ] || rm -f "$REPOSITORIES"
     rm -f "$MANIFEST"
     unlock
+    [ -n "$(hooked)$(served)" ] || forget
     remove_dirs "$dirs"
     say "uninstalled gitcoord"
+}
+
+forget() {
+    rm -f "$REPOSITORIES"
+    rmdir "$DATA" 2>/dev/null || true
 }
 
 # The repositories in which hooks of gitcoord are installed, of those that were set up by it.
@@ -534,20 +543,37 @@ name_servers() {
 take_hooks_out() {
     say "gitcoord's hooks are installed in these repositories, and refuse every commit without it:"
     hooked | sed 's/^/  /'
-    if [ -z "$hooks" ] && [ -t 0 ] && [ -t 1 ]; then
+    if [ -z "$hooks" ]; then
+        if [ ! -t 0 ] || [ ! -t 1 ]; then
+            die "not a terminal, so say what happens to these hooks; nothing was changed" \
+                "take them out: ./install.sh --uninstall --hooks" \
+                "leave them, to install gitcoord again later: ./install.sh --uninstall --keep-hooks"
+        fi
         printf 'take them out there? [Y/n] '
         read -r answer || answer=n
-        case $answer in '' | [Yy]*) hooks=1 ;; esac
+        case $answer in '' | [Yy]*) hooks=out ;; esac
     fi
-    [ -z "$hooks" ] || hooked | while IFS= read -r repository; do
+    [ "$hooks" != out ] || hooked | while IFS= read -r repository; do
         # From its work tree, where a hook manager has its files.
-        if (cd "${repository%/.git}" && "$BIN/git-coord" uninstall-hooks >/dev/null </dev/null) && ! is_hooked "$repository"; then
+        if told=$(cd "${repository%/.git}" && uninstall_hooks </dev/null) && ! is_hooked "$repository"; then
             say "took the hooks out of $repository"
+            say "$told" | sed -n 's/^note: .*not committed.*/  &/p'
         else
             warn "the hooks stay in $repository"
         fi
     done
-    [ -z "$(hooked)" ] || warn "where they stay: install gitcoord again, then ./install.sh --uninstall --hooks"
+    [ -z "$(hooked)" ] || warn "to take them out later, a person runs: ./install.sh --uninstall --hooks"
+}
+
+# By the installed command; where it is gone, by this checkout, which needs no packages for that.
+uninstall_hooks() {
+    if [ -x "$BIN/git-coord" ]; then
+        "$BIN/git-coord" uninstall-hooks
+    else
+        find_python
+        "$PY" -I -B -c 'import sys; sys.path.insert(0, sys.argv[1]); from gitcoord.cli.entry import leave, main
+leave(main("coord", ["uninstall-hooks"]))' "$SOURCE"
+    fi
 }
 
 # Only files that are still as they were written.

@@ -23,7 +23,7 @@ def manager_edits(call: Call, values: Values, plan: hooks.Plan | Managed, *, dry
     call.screen.note(f"note: {plan.manager} looks after the hooks here ({printable(plan.why)})")
     if "reference-transaction" not in plan.events:
         call.screen.note(
-            f"note: {plan.manager} knows no reference-transaction: rebase, am and update-ref go unjudged here",
+            f"note: {plan.manager} knows no reference-transaction: fast-forward, rebase, am and update-ref go unjudged here",
             f"note: a commit that skips the hooks of {plan.manager} is judged only when it is pushed",
         )
     if by_hand:

@@ -11,7 +11,7 @@ from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import CommitChange, Verdict
-from gitcoord.git.commands.objects import empty_tree
+from gitcoord.git.commands.objects import empty_tree, first_rules
 from gitcoord.git.files import read_file
 from gitcoord.git.store import RefUpdate
 from gitcoord.policy.model import ENFORCE, parse_policy
@@ -38,12 +38,30 @@ class Gate(GateBase):
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
         head = parents[0] if parents else ""
-        outcome = self._judge(head, [step])  # also without changes: nothing of the killed gets through
+        # Also without changes: nothing of the killed gets through.
+        outcome = self._judge(head, [*self._merged(parents), step])
         if outcome.policy.validators:
             outcome = self._validated_index(outcome, head, step, index)
         if step.changes and len(parents) == 1 and not outcome.verdicts and not self._rests_on_others():
             self.clean = Clean(self._snapshot.head, head, diffs[0])
         return outcome
+
+    def _merged(self, parents: tuple[str, ...]) -> list[CommitChange]:
+        """The commits that a merge brings to a gated branch, as `moves` judges them: many hook managers know no
+        reference-transaction."""
+        steps: list[CommitChange] = []
+        if len(parents) < 2 or not self._is_gated(self._branch()):
+            return steps
+        known = [parents[0], *self._tracking()]
+        for theirs in parents[1:]:
+            steps += self._steps(RefUpdate("", "", theirs), known, strict=False, gated=False)
+            known.append(theirs)
+        return steps
+
+    def _branch(self) -> str:
+        """The ref that HEAD names; '' where HEAD is detached."""
+        here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+        return here[5:] if here.startswith("ref: ") else ""
 
     def _rests_on_others(self) -> bool:
         """Return whether another agent's heartbeat was read: it may be renewed at any moment, without an event."""
@@ -86,8 +104,7 @@ class Gate(GateBase):
 
         git never fetches into a branch that is checked out, so the remote is asked after few refusals only.
         """
-        here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
-        if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and here == f"ref: {move.ref}"):
+        if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and self._branch() == move.ref):
             return False
         from gitcoord.deploy.staleness import ask_remote
         from gitcoord.git.commands.remotes import look_at_ref
@@ -139,12 +156,27 @@ class Gate(GateBase):
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
         """The commits whose history was accepted before: for trunk its tip, which git reports; for other branches trunk here and
-        at the usual remote, and all branches of the remote that is pushed to."""
+        at the usual remote, and all branches of the remote that is pushed to.
+
+        Where no remote has anything yet: the commit that brought the first rules, since none held before. Trunk here does not
+        count then: it may have moved without its hook.
+        """
         before = [old] if old else []
         if is_sync:
-            return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._tips()
+            return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._before_rules()
         there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
-        return [*before, *self._tracking(), *there.values(), *self._tips()]
+        landed = [*before, *self._tracking(), *there.values()]
+        return [*landed, *self._tips()] if landed else self._before_rules()
+
+    def _before_rules(self) -> list[str]:
+        """The commit of trunk here that brought the first rules; its tip where it has none."""
+        tips = self._tips()
+        found = (
+            first_rules(self._ctx.repo.env, tips[0]).require("git cannot tell since when there are rules")
+            if tips
+            else None
+        )
+        return (found.lines[-1:] if found else []) or tips
 
     def _refuse(self, verdict: Verdict) -> Verdicts:
         return Verdicts([verdict], parse_policy(()))

@@ -152,13 +152,53 @@ def test_what_landed_at_the_usual_remote_is_accepted_by_others(clone: Clone) -> 
 def test_the_sync_branch_here_counts_where_no_other_does(clone: Clone) -> None:
     clone.commit("x1", {"shared/a": "x\n"}, "m1")
     clone.set("refs/remotes/origin/main", "")
-    assert rules(clone.push("x1", "")) == rules(clone.moves("x1", "")) == UNCLAIMED
+    assert rules(clone.moves("x1", "")) == UNCLAIMED
     clone.commit("x2", {"x": "x\n"}, "m1")
-    assert rules(clone.push("x2", "")) == rules(clone.moves("x2", "")) == []
+    assert rules(clone.moves("x2", "")) == []
     clone.set("refs/heads/main", "x1")
-    assert rules(clone.push("x1", "")) == rules(clone.moves("x1", "")) == []
+    assert rules(clone.moves("x1", "")) == []
     clone.set("refs/remotes/origin/main", "m1")
     assert rules(clone.push("x1", "")) == rules(clone.moves("x1", "")) == UNCLAIMED
+
+
+@pytest.mark.parametrize("ref", [SYNC, MINE])
+def test_the_first_push_to_an_empty_remote_is_judged_since_there_are_rules(clone: Clone, ref: str) -> None:
+    """Trunk here may have moved without its hook."""
+    clone.set("refs/remotes/origin/main", "")
+    clone.commit("m2", {"sub/.gitattributes": "x text\n"}, "m0")
+    clone.set("refs/heads/main", "m2")
+    assert rules(clone.push("m2", "", ref)) == []
+    clone.commit("x1", {"shared/a": "x\n"}, "m2")
+    clone.set("refs/heads/main", "x1")
+    assert rules(clone.push("x1", "", ref)) == UNCLAIMED
+    clone.commit("y0", {"shared/a": "0\n"})
+    clone.commit("y1", {"shared/a": "1\n"}, "y0")
+    clone.commit("y2", {"shared/a": "1\n", ".gitcoord/config": "[rollout]\n", ".gitattributes": RULES}, "y1")
+    clone.set("refs/heads/main", "y2")
+    assert rules(clone.push("y2", "", ref)) == [], "no rules held before"
+    clone.set("refs/heads/main", "y1")
+    assert rules(clone.push("y1", "", ref)) == [], "there are none"
+
+
+def test_a_merge_that_is_being_made_is_judged_by_what_it_brings(clone: Clone) -> None:
+    """As reference-transaction would, which many hook managers do not know."""
+    clone.commit("x1", {"shared/a": "x\n"}, "m1")
+    clone.commit("y1", {"y": "y\n"}, "m1")
+
+    def merge(ours: str, theirs: str, branch: str = "main") -> list[tuple[str, str]]:
+        clone.set(f"refs/heads/{branch}", ours)
+        git(clone.top, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        git(clone.top, "reset", "-q", "--hard")
+        git(clone.top, "merge", "-q", "--no-commit", "--no-ff", clone.commits[theirs])
+        found = rules(clone.gate().index(b"", clone.ends(ours, theirs)))
+        git(clone.top, "merge", "--abort")
+        return found
+
+    assert merge("y1", "x1") == UNCLAIMED
+    assert merge("y1", "x1", "mine") == [], "not a branch that is judged"
+    assert merge("x1", "y1") == []
+    clone.set("refs/remotes/origin/main", "x1")
+    assert merge("y1", "x1") == [], "it has landed"
 
 
 def test_what_a_branch_held_is_not_judged_again(clone: Clone) -> None:

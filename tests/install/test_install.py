@@ -321,14 +321,23 @@ def test_uninstalling_asks_at_a_terminal(hooked: tuple[Home, list[Path]]) -> Non
 def test_hooks_that_stay_say_what_to_do_without_gitcoord(hooked: tuple[Home, list[Path]]) -> None:
     home, repositories = hooked
     assert "would offer to take the hooks out of" in home.ok(INSTALLER, "--uninstall", "--dry-run")
-    result = home.run(INSTALLER, "--uninstall")
+    result = home.run(INSTALLER, "--uninstall", "--keep-hooks")
     assert result.returncode == 0 and str(repositories[0]) in result.stdout and "--hooks" in result.stderr
     refused = commits(home, repositories[0])
     assert refused.returncode != 0 and "./install.sh --uninstall --hooks" in refused.stderr
     assert "git coord" not in refused.stderr and "git claim" not in refused.stderr, "these commands are gone"
-    home.ok(INSTALLER)
     home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
-    assert commits(home, repositories[0]).returncode == 0 and not list(home.data.iterdir())
+    assert all(commits(home, repository).returncode == 0 for repository in repositories)
+    assert not home.data.exists()
+    assert home.ok(INSTALLER, "--uninstall", "--hooks").count("\n") == 1
+
+
+def test_without_a_terminal_uninstalling_locks_nobody_out_unasked(hooked: tuple[Home, list[Path]]) -> None:
+    home, repositories = hooked
+    before = snapshot(home.path)
+    result = home.run(INSTALLER, "--uninstall", GITCOORD_AGENT="")
+    assert result.returncode == 1 and "--uninstall --hooks" in result.stderr and "--keep-hooks" in result.stderr
+    assert snapshot(home.path) == before and commits(home, repositories[0]).returncode == 0
 
 
 def test_an_agent_takes_no_hooks_out_by_uninstalling(hooked: tuple[Home, list[Path]]) -> None:
@@ -387,7 +396,7 @@ def test_uninstalling_names_the_servers_whose_gate_stays(ready: Home) -> None:
     ready.ok(INSTALLER)
     ready.ok("git", "coord", "server", "uninstall", str(server))
     result = ready.run(INSTALLER, "--uninstall")
-    assert str(server) not in result.stderr + result.stdout and not list(ready.data.iterdir())
+    assert str(server) not in result.stderr + result.stdout and not ready.data.exists()
 
 
 def test_dry_run_changes_nothing(home: Home, ready: Home) -> None:

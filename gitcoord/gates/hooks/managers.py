@@ -117,7 +117,7 @@ def _husky() -> str:
     return "\n".join(
         [
             *_files(".husky", Managed(HUSKY, "", "").events),
-            "# husky knows no reference-transaction: rebase, am and update-ref go unjudged here,",
+            "# husky knows no reference-transaction: fast-forward, rebase, am and update-ref go unjudged here,",
             "# and a commit that skips its hooks is judged only when it is pushed",
         ]
     )

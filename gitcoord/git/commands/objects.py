@@ -93,6 +93,20 @@ def log_steps(env: Env, revisions: Iterable[str], pathspecs: Iterable[str]) -> A
     return run([*ORIGINAL, *_STEPS, "--full-history", *revisions, "--", *pathspecs], env)
 
 
+def first_rules(env: Env, tip: str) -> Answer:
+    """The commits that changed settings or attributes of gitcoord, the first one last, a line each."""
+    places = (".gitcoord/config", ":(glob)**/.gitattributes")
+    form = (
+        "--topo-order",
+        "--root",
+        "--no-show-signature",
+        "--no-patch",
+        "--format=%H",
+        r"-Ggitcoord-|^[[:space:]]*\[",
+    )
+    return run([*ORIGINAL, "log", *form, tip, "--", *places], {**env, **WHOLE})
+
+
 def log_subjects(env: Env, revisions: str, most: int) -> Answer:
     """The log, newest first, with NUL between: the commit, a blank, its subject."""
     argv = [*ORIGINAL, "log", "-z", f"--max-count={most}", "--no-show-signature", "--format=%H %s", revisions, "--"]
