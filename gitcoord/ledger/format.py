@@ -26,11 +26,21 @@ class Format(NamedTuple):
         return record_of(_FORMAT, self)
 
 
+_checked: tuple[Record | None, Format | None] = (None, None)
+
+
 def format_record(state: State) -> Format:
+    """The format of this ledger. Rules ask for it with each path, so the last record is checked once."""
+    global _checked
     record = state.get("format")
+    known, found = _checked
+    if found is not None and record is known:
+        return found
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
         raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
-    return Format._make(values_of(record, _FORMAT, "format"))
+    found = Format._make(values_of(record, _FORMAT, "format"))
+    _checked = record, found
+    return found
 
 
 def with_queue(state: State) -> dict[str, Record | None]:

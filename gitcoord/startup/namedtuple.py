@@ -53,7 +53,10 @@ else:
             return tuple.__new__(cls, values)
 
         def _replace(self, **named):
-            return type(self)(**{**self._asdict(), **named})
+            values = [named.pop(name, value) for name, value in zip(self._fields, self)]
+            if named:
+                raise TypeError(f"{type(self).__name__}: no such fields: {[*named]}")
+            return tuple.__new__(type(self), values)
 
         def _asdict(self):
             return dict(zip(self._fields, self))
