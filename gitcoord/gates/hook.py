@@ -133,6 +133,8 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if moves == []:
         return 0
     asked += moves or []
+    if hook in ("pre-commit", "pre-push"):
+        _say_unguarded(ctx, screen, env)
     if hook == "pre-push" and ctx.remote:
         from gitcoord.ledger.remote.fetch import fetch
 
@@ -160,6 +162,16 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
         return _refuse_nameless(screen, hook, outcome, who.problem)
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+
+
+def _say_unguarded(ctx: Context, screen: Screen, env: Environ) -> None:
+    """Warn where an agent tool's guard does not run. Outside of agent tools nothing is loaded or read."""
+    from gitcoord.sessions.identity import conversation_actor
+
+    if conversation_actor(env) is not None:
+        from gitcoord.sessions.unguarded import unguarded_lines
+
+        screen.note(*unguarded_lines(ctx, env))
 
 
 def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:

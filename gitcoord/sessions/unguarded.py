@@ -5,6 +5,7 @@ Tools skip hooks without a word: of a project that is not trusted, or when start
 
 from __future__ import annotations
 
+from gitcoord.git.files import exists, write_file
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.sessions.identity import conversation_actor, is_heard
@@ -23,13 +24,36 @@ _NEEDS = {
 }
 
 
+def unguarded_agents(ctx: Context, rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Live agents that a command here has warned that their tool's guard does not run, and of which no event came since."""
+    found: list[dict[str, object]] = []
+    for row in rows:
+        agent = str(row["agent"])
+        if row["live"] and exists(_note(ctx, agent)) and not is_heard(ctx, agent):
+            name, needs = _NEEDS.get(*_tool_of(str(row["instance"])))
+            found.append({"agent": agent, "tool": name, "needs": needs})
+    return found
+
+
+def _note(ctx: Context, agent: str) -> str:
+    return f"{ctx.repo.scratch}/guard/unheard/{agent}"
+
+
+def _tool_of(instance: str) -> tuple[str, tuple[str, str]]:
+    """The name of a tool, and what is said of one that the table does not have."""
+    tool = instance.partition(":")[0]
+    return tool, (tool, "its hooks are set up")
+
+
 def unguarded_lines(ctx: Context, environ: Environ) -> list[str]:
     """A warning where this process runs below a conversation that the guard has not heard of; [] elsewhere."""
     actor = conversation_actor(environ)
     if actor is None or is_heard(ctx, actor.agent):
         return []
-    tool = actor.instance.partition(":")[0]
-    name, needs = _NEEDS.get(tool, (tool, "its hooks are set up"))
+    tool, other = _tool_of(actor.instance)
+    name, needs = _NEEDS.get(tool, other)
+    if not exists(_note(ctx, actor.agent)):
+        write_file(ctx.scratch(f"guard/unheard/{actor.agent}"), b"")
     return [
         f"warning: the guard of {name} does not run here: no event of this conversation has reached it",
         f"hint: what it needs: {needs}",

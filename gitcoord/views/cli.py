@@ -13,7 +13,7 @@ from gitcoord.views import status as views
 
 def status(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent(warns=False)  # the warnings below say it
-    empty: Row = {"claims": [], "agents": [], "halted": None, "warnings": [], "missing_gates": []}
+    empty: Row = {"claims": [], "agents": [], "halted": None, "unguarded": [], "warnings": [], "missing_gates": []}
     result = call.show(lambda: {**views.status(call.ctx, call.actor_or_none()), **age}, None, **empty)
     if result is None:
         return 0
@@ -27,6 +27,9 @@ def status(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
     known = [agent for agent in result["agents"] if agent["state"] != "ended"]
     call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
+    for row in result["unguarded"]:
+        line = f"guard: {row['tool']} does not run it for {row['agent']}; what it needs: {row['needs']}"
+        call.screen.say(call.screen.paint(line, "yellow"))
     call.screen.say(f"ledger: {counted(result['seq'], 'event')}")
     if result["missing_gates"]:
         call.screen.say(call.screen.paint(gates_line(result["missing_gates"]), "yellow"))

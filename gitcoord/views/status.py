@@ -9,6 +9,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.admission import halt_record
+from gitcoord.sessions.unguarded import unguarded_agents
 
 
 def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
@@ -21,13 +22,15 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         warnings.append(error.message)
     halt = halt_record(snapshot.state)
     listed = listing(ctx, actor, expired=True)
+    known = agents(snapshot.state, ctx.world(snapshot))
     return {
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
         "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
         "claims": listed["claims"],
         **{key: listed[key] for key in ("server_claims",) if key in listed},
-        "agents": agents(snapshot.state, ctx.world(snapshot)),
+        "agents": known,
+        "unguarded": unguarded_agents(ctx, known),
         "warnings": warnings,
         "missing_gates": missing(ctx),
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.guard.support import Project
+from tests.support import CLAIM, run_command
 
 ENVIRONMENTS = {
     "claude": {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "c1"},
@@ -28,3 +31,23 @@ def test_said_until_the_guard_was_asked(project: Project, tool: str) -> None:
 
 def test_nothing_is_said_outside_of_tools(project: Project) -> None:
     assert project.world.claim("shared/a", agent="bob").err == ""
+
+
+@pytest.mark.parametrize("tool", ENVIRONMENTS)
+def test_commits_and_status_say_it_too(project: Project, tool: str) -> None:
+    env = ENVIRONMENTS[tool]
+    project.world.coord("install", agent="")
+    for hook in ("pre-commit", "pre-push"):
+        line = "refs/heads/main " + "1" * 40 + " refs/heads/x " + "0" * 40
+        done = run_command([*CLAIM, "--gate", hook, "origin", "x"], project.top, {**os.environ, **env}, line.encode())
+        assert b"does not run here: no event of this conversation" in done.stderr, (hook, done)
+    project.world.claim("shared/a", agent="", env=env)
+    shown = project.world.coord("status", agent="")
+    assert f"does not run it for {tool}-c1; what it needs: " in shown.out, shown
+    assert [row["agent"] for row in project.world.coord("status", "--json", agent="").json["unguarded"]] == [
+        f"{tool}-c1"
+    ]
+    project.send(project.speaker(tool=tool).read("free/x"))
+    assert "does not run it" not in project.world.coord("status", agent="").out
+    done = run_command([*CLAIM, "--gate", "pre-commit"], project.top, {**os.environ, **env}, b"")
+    assert b"does not run here" not in done.stderr, done

@@ -92,6 +92,8 @@ KNOWN = (
     Known(
         "claude", "Claude Code", (".claude", "CLAUDE.md"), Home(".claude", "CLAUDE_CONFIG_DIR"),
         ".claude/settings.json", "settings.json", _CLAUDE, {}, ".claude", "", ("CLAUDE.md",),
+        "Claude Code runs the hooks of a project only when it is started at the top of the work tree; those of git coord setup --user "
+        "run everywhere",
     ),
     Known(
         "codex", "Codex CLI", (".codex",), Home(".codex", "CODEX_HOME"),
@@ -101,7 +103,8 @@ KNOWN = (
     Known(
         "gemini", "Gemini CLI", (".gemini", "GEMINI.md"), Home(".gemini"),
         ".gemini/settings.json", "settings.json", _GEMINI, {}, ".agents", "../.agents", ("GEMINI.md",),
-        "Gemini CLI asks once whether it may run the hooks of a project",
+        "Gemini CLI runs the hooks of a project only when it is started at the top of the work tree, in a folder that a person trusted, "
+        "without --skip-trust; those of git coord setup --user run everywhere",
     ),
     Known(
         "cursor", "Cursor", (".cursor", ".cursorrules"), Home(".cursor"),
