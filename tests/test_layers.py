@@ -95,7 +95,7 @@ RULES = {
     "handoff": "model session_hooks",
     "journal": "story",
     "ledger": "event format kinds nonces sessions state world",
-    "policy": "model overlay roles",
+    "policy": "model overlay roles waiting",
     "server": "retrace",
     "sessions": "admission",
     "tasks": "contracts model session_hooks workers",

@@ -15,6 +15,7 @@ from gitcoord.policy.overlay_files import SETTING, overlay_file
 from gitcoord.policy.patterns import words_for
 from gitcoord.policy.reader import Source
 from gitcoord.policy.roles import role_of
+from gitcoord.policy.waiting import parse_waiting
 from gitcoord.validators import PRIVATE
 
 OVERLAY = "private overlay"
@@ -131,6 +132,7 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
     source = _source(ctx, commit)
     policy = parse_policy(source.pairs)
     sequences(source.pairs)
+    parse_waiting(source.pairs)
     _try_settings(policy)
     problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
     if policy.ack and not source.rules:

@@ -40,6 +40,7 @@ class Waiting(NamedTuple):
     reserve: int = 15  # seconds for which a grant to a process that waits is kept unconfirmed
     reserve_queued: int = 120  # the same where nobody waits for the answer
     highest: str = "high"  # the highest priority that an agent may ask for
+    by_role: tuple[tuple[str, str], ...] = ()  # the same for agents of one role
 
 
 def memoized(method: Method) -> Method:

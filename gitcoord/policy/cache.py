@@ -1,14 +1,16 @@
-"""The cached answer to whether the project's policy restricts who may claim a path.
+"""Cached answers of the project's policy: whether it restricts who may claim a path, and the settings of the queue.
 
-Most policies do not. That is cached by commit, so that a plain claim does not load the reader of policies.
+They are cached by commit, so that everyday verbs do not load the reader of policies.
 """
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.git.files import make_directory, read_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.snapshot import Snapshot
+from gitcoord.ledger.world import Waiting
 from gitcoord.policy.model import Policy
 
 TYPE_CHECKING = False
@@ -42,9 +44,32 @@ def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
         return policy
     if private:
         return None
+    _remember(place, "unrestricted", commit.encode())
+    return None
+
+
+def waiting(ctx: Context, snapshot: Snapshot) -> Waiting:
+    """The settings of the queue. Client and server read them from trunk, each from its own."""
+    commit = sync_policy_commit(ctx, snapshot)
+    place = f"{ctx.repo.scratch}/policy.git"
+    if not commit:
+        return Waiting()
+    try:
+        known, overtake, reserve, queued, highest, roles = loads(read_file(f"{place}/queue", 1 << 16))
+        if known == commit:
+            return Waiting(overtake, reserve, queued, highest, tuple((role, given) for role, given in roles))
+    except (Malformed, ValueError, TypeError):
+        pass  # not there, or of another version
+    from gitcoord.policy.waiting import parse_waiting
+
+    found = parse_waiting(trunk_source(ctx, snapshot, commit).pairs)
+    _remember(place, "queue", dumps([commit, *found]).encode())
+    return found
+
+
+def _remember(place: str, name: str, data: bytes) -> None:
     try:
         make_directory(place)
-        write_file(f"{place}/unrestricted", commit.encode())
+        write_file(f"{place}/{name}", data)
     except OSError:
         pass  # the cache is for speed only
-    return None

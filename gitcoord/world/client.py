@@ -9,7 +9,7 @@ from gitcoord.base.names import Oid
 from gitcoord.claims.model import Grant
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Heartbeat, Seen
-from gitcoord.ledger.world import Files, Resource, World, memoized
+from gitcoord.ledger.world import Files, Resource, Waiting, World, memoized
 from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
@@ -78,6 +78,12 @@ class ClientWorld(World):
         from gitcoord.claims.facts import parse_resources
 
         return parse_resources(self._settings())
+
+    @memoized
+    def waiting(self) -> Waiting:
+        from gitcoord.policy.cache import waiting
+
+        return waiting(self.ctx, self.snapshot)
 
     @memoized
     def approvers(self) -> list[str]:

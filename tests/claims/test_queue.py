@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from contextlib import ExitStack
 
@@ -123,3 +124,19 @@ def test_the_wait_that_closes_a_circle_is_refused(world: World) -> None:
 def test_what_does_not_go_together(world: World) -> None:
     assert "either --wait or --queue" in world.claim("src", "--wait", "1m", "--queue").err
     assert "--priority is for" in world.claim("src", "--priority", "high").err
+
+
+def test_the_settings_come_from_the_policy_of_trunk(world: World) -> None:
+    text = '[queue]\n\tovertake = 1\n\treserveQueued = 10m\n[role "ops"]\n\tpriority = critical\n[agent "dave"]\n\trole = ops\n'
+    world.commit({".gitcoord/config": text})
+    world.take("docs")
+    _queue(world, "carol", "src", "docs")
+    assert world.claim("src", agent="bob").code == 0
+    world.free("bob")
+    assert "kept for carol" in world.claim("src", agent="bob").err, "overtaken once is enough"
+    assert _queue(world, "dave", "docs", "--priority", "critical")["position"] == 2, "after carol, who was overtaken"
+    assert "'high' at most" in world.claim("--queue", "docs", "--priority", "critical", agent="bob").err
+    body = json.loads(world.git("log", "-1", "--format=%B", "gitcoord", "--").splitlines()[2])
+    assert (body["kind"], body["reserve"]) == ("wait", 600)
+    world.commit({".gitcoord/config": "[queue]\n\tovertake = few\n"})
+    assert "queue.overtake is 'few', not a number" in world.coord("policy", "check").err

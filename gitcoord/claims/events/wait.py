@@ -18,6 +18,7 @@ from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
+from gitcoord.policy.waiting import highest_priority
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -79,7 +80,7 @@ def _mine(state: State, command: Wait) -> Request | None:
 def _stand(state: State, command: Wait, world: World, error: Refused) -> Decision:
     """A new place in the queue."""
     admitted = admit(state, command.actor, world)
-    _require_priority(command, world)
+    _require_priority(state, command, world)
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)
     before = chain.state
@@ -98,9 +99,12 @@ def _goes_too_far(state: State, command: Wait, world: World) -> bool:
     return kept is not None and kept.overtaken >= queue.limit
 
 
-def _require_priority(command: Wait, world: World) -> None:
-    highest = world.waiting().highest
-    if PRIORITIES.index(command.priority) < PRIORITIES.index(highest) and not command.actor.person:
+def _require_priority(state: State, command: Wait, world: World) -> None:
+    asked = PRIORITIES.index(command.priority)
+    if asked >= PRIORITIES.index("normal"):
+        return  # everybody may
+    highest = highest_priority(state, command.actor, world)
+    if asked < PRIORITIES.index(highest):
         raise refused("priority", f"an agent may ask for '{highest}' at most", "ask a person")
 
 
@@ -115,7 +119,7 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
     }
     beats = add_expire(chain, world, list(expired.values()), [])
     if not chain.events and _changes(state, command, world, mine):
-        _require_priority(command, world)
+        _require_priority(state, command, world)
         chain.add("wait", _body(command, world, admitted.session, mine.ticket))
         if command.blocking and not mine.blocking:
             require_no_deadlock(chain.state, world, chain.agent)

@@ -46,3 +46,17 @@ def test_waiting_and_leaving(fleet: Fleet, machines: list[Machine]) -> None:
     assert one.claim("release", "a", agent="alice").code == 0
     assert _holders(two) == []
     fleet.assert_sound()
+
+
+def test_the_server_goes_by_the_settings_of_its_own_trunk(fleet: Fleet, gated: Fleet) -> None:
+    one, two = fleet.joined()
+    assert one.claim("a", agent="alice").code == 0
+    one.commit({".gitcoord/config": "[queue]\n\treserveQueued = 5m\n"})
+    one.git("push", "-q", "origin", "main")
+    done = two.claim("--queue", "a", agent="bob")
+    assert done.code == 1 and "not what the rules make of it on the server (in reserve)" in done.err
+    assert "hint: fetch and try again" in done.err
+    two.git("pull", "-q")
+    assert two.claim("--queue", "a", agent="bob").code == 3
+    assert one.claim("release", "a", agent="alice").code == 0
+    fleet.assert_sound()
