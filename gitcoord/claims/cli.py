@@ -155,7 +155,11 @@ def _leave(call: Call, command: Take) -> int:
     left: list[Row] = result["left"]  # type: ignore[assignment]
     for row in left:
         call.screen.say(f"left the queue for {printable(', '.join(row['paths']))} (ticket {row['ticket']})")
-    if not left:
+    returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
+    call.screen.say(
+        *(f"gave back {printable(str(row['path']))}, which was granted to you meanwhile" for row in returned)
+    )
+    if not (left or returned):
         call.screen.say("you wait for nothing there")
     return 0
 

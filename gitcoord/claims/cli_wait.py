@@ -9,13 +9,13 @@ import time
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
-from gitcoord.base.names import LEDGER, printable, shell_word
+from gitcoord.base.names import LEDGER, TIP, claim_file, fold, printable, shell_word
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.service import leave, wait
-from gitcoord.git.files import close, open_to_read
+from gitcoord.git.files import close, exists, is_directory, open_to_read
 from gitcoord.git.host import isatty
-from gitcoord.startup.annotations import Callable
+from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row, put
 
@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 
 _POLL = 0.5
 _LONGEST = 15.0
+_PATIENCE = 0.5  # seconds for each place in the queue
 
 
 class Bell:
-    """Wakes a waiter (by SIGIO, blocked) when a directory changes; without notifications, twice a second."""
+    """Wakes a waiter (by SIGIO, blocked) when one of the directories changes; without notifications, twice a second."""
 
-    def __init__(self, directory: str) -> None:
-        self._fd = -1
-        self._wait = None
+    def __init__(self, *directories: str) -> None:
+        self._directories = directories
+        self._fds: list[int] = []
+        self._wait: Callable[[list[int], float], Any] | None = None
+        self.watch()
+
+    def watch(self) -> None:
+        """Begin, or begin anew: git removes a directory below `refs` when it packs the last ref in it."""
+        self.close()
         try:
             from _signal import SIG_BLOCK, SIGIO, pthread_sigmask, sigtimedwait
             from fcntl import DN_CREATE, DN_DELETE, DN_MODIFY, DN_MULTISHOT, DN_RENAME, F_NOTIFY, fcntl
@@ -40,14 +47,15 @@ class Bell:
             self._wait = sigtimedwait
             self._signal = SIGIO
             pthread_sigmask(SIG_BLOCK, [SIGIO])
-            self._fd = open_to_read(directory)
-            fcntl(self._fd, F_NOTIFY, DN_CREATE | DN_DELETE | DN_MODIFY | DN_RENAME | DN_MULTISHOT)
+            for directory in filter(is_directory, self._directories):
+                self._fds.append(open_to_read(directory))
+                fcntl(self._fds[-1], F_NOTIFY, DN_CREATE | DN_DELETE | DN_MODIFY | DN_RENAME | DN_MULTISHOT)
         except (ImportError, OSError):
             self.close()
 
     def wait(self, seconds: float, *others: int) -> tuple[int, int]:
         """Wait for a change or another blocked signal: (signal or 0, sender or 0). It may return without a change."""
-        if self._fd < 0:
+        if not self._fds:
             seconds = min(seconds, _POLL)
             if not others or self._wait is None:
                 time.sleep(seconds)
@@ -57,30 +65,55 @@ class Bell:
         return (came.si_signo, came.si_pid) if came is not None else (0, 0)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            close(self._fd)
-            self._fd = -1
+        while self._fds:
+            close(self._fds.pop())
 
 
 def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
     """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up.
 
     A process that is killed keeps its place, so that an agent whose tool ended the command can ask again."""
+    rest = Rest(call, command)
 
     def ask() -> Row:
         result = wait(call.ctx, command)
         if "waiting" in result:
             held: list[dict[str, object]] = result["held"]  # type: ignore[assignment]
+            rest.patience = _PATIENCE * int(str(result["position"]))
             raise Refused(Refusal("held", standing_line(result), tuple(held)))
         return result
 
     try:
-        return in_time(call, ask, seconds)
+        return in_time(call, ask, seconds, rest)
     except (TimedOut, KeyboardInterrupt) as error:
-        left = leave(call.ctx, Leave(command.actor, command.items))["left"]
-        if left or not isinstance(error, TimedOut):
+        timed_out = isinstance(error, TimedOut)
+        left = leave(call.ctx, Leave(command.actor, command.items), gives_back=not timed_out)["left"]
+        if left or not timed_out:
             raise
         return ask()  # granted meanwhile
+
+
+class Rest:
+    """The sleep of a waiter: the event that grants its request wakes it, other events do so later.
+
+    A grant moves the claim's ref in the same transaction, before `refs/gitcoord/tip`. So most waiters need not read the ledger when it
+    moves. Where that ref does not show (packed, or a crash tore the transaction), the later look finds the grant.
+    """
+
+    def __init__(self, call: Call, command: Wait) -> None:
+        item, agent = command.items[0], command.actor.agent
+        keys = (fold(item.name, case=case) for case in (False, True))
+        self._refs = [f"{call.ctx.repo.common_dir}/refs/{claim_file(item.space, key, agent)}" for key in keys]
+        self._local = not call.ctx.remote
+        self.patience = 0.0  # seconds between a change and the look at it
+
+    def __call__(self, bell: Bell, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not any(map(exists, self._refs)):
+            rang, _ = bell.wait(left)
+            if not (rang and self._local):
+                return
+            end = min(end, time.monotonic() + self.patience)
 
 
 _FIRST = ("", "1st", "2nd", "3rd")
@@ -123,9 +156,9 @@ def say_queued(call: Call, result: Row, words: list[str]) -> int:
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves
 
 
-def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
-    """Repeat `ask` until it is not refused by one of `_MAY_END`. TimedOut after `seconds`."""
-    bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
+def in_time(call: Call, ask: Callable[[], Row], seconds: int, rest: Callable[[Bell, float], object] = Bell.wait) -> Row:
+    """Repeat `ask` until it is not refused by one of `_MAY_END`, and `rest` in between. TimedOut after `seconds`."""
+    bell = Bell(*(f"{call.ctx.repo.common_dir}/{ref.rpartition('/')[0]}" for ref in (LEDGER, TIP)))
     progress = Progress(call)
     overdue = Overdue(call)
     start = time.monotonic()
@@ -146,7 +179,8 @@ def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
                 progress.show(held, start, left, refused.message)
                 late = overdue.check(held, time.monotonic() - start)
-                bell.wait(min(left, _soonest(held), progress.period, late))
+                rest(bell, min(left, _soonest(held), progress.period, late))
+                bell.watch()
     finally:
         progress.clear()
         bell.close()

@@ -41,8 +41,8 @@ def wait(ctx: Context, command: Wait) -> dict[str, object]:
     """Grant all items, or a place in the queue (`waiting` in the result). Harmless to repeat: the place stays the same."""
     ahead = parts_for(command.actor.agent, command.items)
     result = transact(ctx, _decide_wait, command, prefetch=ahead)
-    ctx.host.defer_interrupts(False)  # a wait goes on after its first event
     if "waiting" in result:
+        ctx.host.defer_interrupts(False)  # it goes on after its first event
         inherited = _inherited(ctx, command.actor, result["held"])
         if not inherited:
             return result
@@ -52,11 +52,15 @@ def wait(ctx: Context, command: Wait) -> dict[str, object]:
     return result
 
 
-def leave(ctx: Context, command: Leave) -> dict[str, object]:
-    """Withdraw requests. Harmless to repeat."""
+def leave(ctx: Context, command: Leave, *, gives_back: bool = True) -> dict[str, object]:
+    """Withdraw requests. `gives_back`: release also what was granted meanwhile and not confirmed. Harmless to repeat."""
     from gitcoord.claims.events.leave import decide
 
-    return transact(ctx, decide, command, prefetch=parts_for(command.actor.agent, command.items))
+    result = transact(ctx, decide, command, prefetch=parts_for(command.actor.agent, command.items))
+    granted = tuple(Item(*pair) for pair in result.pop("unconfirmed"))
+    if granted and gives_back:
+        result["returned"] = release(ctx, command.actor, granted, dirty=True)["released"]
+    return result
 
 
 def _decide_wait(state: State, command: Wait, world: World) -> Decision:

@@ -140,3 +140,16 @@ def test_the_settings_come_from_the_policy_of_trunk(world: World) -> None:
     assert (body["kind"], body["reserve"]) == ("wait", 600)
     world.commit({".gitcoord/config": "[queue]\n\tovertake = few\n"})
     assert "queue.overtake is 'few', not a number" in world.coord("policy", "check").err
+
+
+def test_leaving_gives_back_what_was_granted_meanwhile(world: World) -> None:
+    world.take("src")
+    _queue(world, "bob")
+    _queue(world, "carol")
+    world.free()
+    assert world.claims() == ["path/src/@bob"]
+    assert world.claim("--leave", "src", agent="bob").out == "gave back src, which was granted to you meanwhile\n"
+    assert world.claims() == ["path/src/@carol"]
+    assert world.claim("src", agent="carol").code == 0
+    assert world.claim("--leave", "src", agent="carol").out == "you wait for nothing there\n"
+    assert world.claims() == ["path/src/@carol"], "what its holder knows of is released, not left"
