@@ -99,6 +99,15 @@ _LOOKING = {
         example="why src/app.py",
         opens="read",
     ),
+    "contention": row(
+        "Show where agents wait for each other, and what helps.",
+        "journal.cli_contention:contention",
+        "",
+        Option("since", "text", "From this event, duration or date on; default: 7d.", label="WHEN"),
+        Option("number", "number", "At most so many paths and agents; default: 20, 0: all.", "n"),
+        example="contention --since 2d",
+        opens="read",
+    ),
     "watch": row(
         "Follow the ledger: every event once and in order.",
         "ledger.cli_watch:watch",

@@ -39,10 +39,12 @@ def first_parents(env: Env, head: str, *, until: str = "", oldest_first: bool = 
     return run([*argv, *([f"--max-count={most}"] if most else []), head, *([f"^{until}"] if until else []), "--"], env)
 
 
-def first_parent_messages(env: Env, head: str, until: str = "") -> Answer:
-    """The chain of first parents, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL."""
+def first_parent_messages(env: Env, head: str, until: str = "", *, since: int = 0) -> Answer:
+    """The chain of first parents, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL.
+
+    `since`: without the commits before the first one, from `head` on, that is older than this time."""
     argv = [*ORIGINAL, "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8", "--format=%P%n%B%x00", head]
-    return run([*argv, *([f"^{until}"] if until else []), "--"], env)
+    return run([*argv, *([f"^{until}"] if until else []), *([f"--since=@{since}"] if since else []), "--"], env)
 
 
 def rev_list(env: Env, *revisions: str, most: int = 0) -> Answer:
