@@ -84,7 +84,7 @@ def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
         return result
 
     try:
-        return in_time(call, ask, seconds, rest)
+        return in_time(call, ask, seconds, rest, Overdue(call, command))
     except (TimedOut, KeyboardInterrupt) as error:
         timed_out = isinstance(error, TimedOut)
         left = leave(call.ctx, Leave(command.actor, command.items), gives_back=not timed_out)["left"]
@@ -156,11 +156,17 @@ def say_queued(call: Call, result: Row, words: list[str]) -> int:
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves
 
 
-def in_time(call: Call, ask: Callable[[], Row], seconds: int, rest: Callable[[Bell, float], object] = Bell.wait) -> Row:
+def in_time(
+    call: Call,
+    ask: Callable[[], Row],
+    seconds: int,
+    rest: Callable[[Bell, float], object] = Bell.wait,
+    overdue: Overdue | None = None,
+) -> Row:
     """Repeat `ask` until it is not refused by one of `_MAY_END`, and `rest` in between. TimedOut after `seconds`."""
     bell = Bell(*(f"{call.ctx.repo.common_dir}/{ref.rpartition('/')[0]}" for ref in (LEDGER, TIP)))
     progress = Progress(call)
-    overdue = Overdue(call)
+    overdue = overdue or Overdue(call)
     start = time.monotonic()
     try:
         while True:
@@ -200,13 +206,18 @@ def _soonest(held: list[Row]) -> float:
 class Overdue:
     """Runs the alert command, if one is set, when a holder takes twice as long as it expected (default: its ttl)."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, command: Wait | None = None) -> None:
         self._call = call
+        self._command = command
+        self._earlier: float | None = None
         self._on = bool(call.ctx.settings.get("gitcoord.alert"))
 
     def check(self, held: list[Row], waited: float) -> float:
         """Alert for overdue holders; gives the seconds until the next check."""
         soonest = _LONGEST
+        if self._on and self._earlier is None:
+            self._earlier = self._waited_earlier(waited)
+        waited += self._earlier or 0
         for claim in held if self._on else ():
             left = 2 * int(str(claim["expected_seconds"] or claim["ttl_seconds"])) - waited
             if left >= 0:
@@ -214,6 +225,17 @@ class Overdue:
             else:
                 self._alert(claim, int(waited))
         return soonest
+
+    def _waited_earlier(self, waited: float) -> float:
+        """Seconds for which the request was in the queue before this process began: the same request again keeps its ticket."""
+        if self._command is None:
+            return 0.0
+        from gitcoord.claims.requests import own_request
+        from gitcoord.ledger.snapshot import read_snapshot
+
+        state = read_snapshot(self._call.ctx).state
+        mine = own_request(state, self._command.items[0], self._command.actor.agent)
+        return max(0.0, self._call.ctx.host.wall() - mine.at - waited) if mine is not None else 0.0
 
     def _alert(self, claim: Row, waited: int) -> None:
         from gitcoord.ledger.alerts import alert_of_wait

@@ -1,10 +1,13 @@
-"""Alerts: the command of the local setting `gitcoord.alert` gets expiries, reassigned tasks, long waits and questions.
+"""Alerts: the command of the local setting `gitcoord.alert` gets expiries, missed reservations, reassigned tasks, long waits, deadlocks
+and questions.
 
 The setting is git's own configuration, this user's: never the project's policy, which others can write. The command runs
 on its own, with one JSON object on its input; what becomes of it changes nothing.
 """
 
 from __future__ import annotations
+
+from zlib import crc32
 
 from gitcoord.base.codec import Record, dumps
 from gitcoord.base.names import shown
@@ -14,7 +17,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 
 SETTING = "gitcoord.alert"
-_KEPT = 200  # waits that were told of
+_KEPT = 200  # waits and deadlocks that were told of
 _SHOWN = 100  # claims of one event; what is told must fit a pipe
 
 
@@ -35,7 +38,9 @@ def _alert_for(event: Event) -> Record:
             }
             for claim in event.body["claims"][:_SHOWN]
         ]
-        return {"alert": "expiry", "claims": claims, "more": len(event.body["claims"]) - len(claims)}
+        # An event of its own ends a grant that its waiter did not confirm.
+        alert = "missed-reservation" if event.body["claims"][0]["rule"] == "unconfirmed" else "expiry"
+        return {"alert": alert, "claims": claims, "more": len(event.body["claims"]) - len(claims)}
     if event.kind == "lapse":
         tasks = [{key: task[key] for key in ("id", "agent", "rule", "to")} for task in event.body["tasks"][:_SHOWN]]
         return {"alert": "reassigned", "tasks": tasks, "more": len(event.body["tasks"]) - len(tasks)}
@@ -47,17 +52,29 @@ def _alert_for(event: Event) -> Record:
 
 def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: int) -> None:
     """Alert of a wait of more than twice the holder's expected time, or its ttl: once for a claim and a waiter."""
-    key = f"{claim['token']} {agent}"
-    file = ctx.scratch("alerts")
-    known = read_file(file).decode("ascii", "replace").split("\n")
-    if key in known:
+    if _is_known(ctx, f"{claim['token']} {agent}"):
         return
-    if len(known) > 2 * _KEPT:
-        write_file(file, "".join(f"{line}\n" for line in known[-_KEPT:] if line).encode())
-    append_file(file, f"{key}\n".encode())
     told = {key: claim[key] for key in ("path", "token", "reason", "task", "expected_seconds", "since")}
     row = {"alert": "long-wait", "holder": claim["agent"], **told, "waited_seconds": waited}
     _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
+
+
+def alert_of_deadlock(ctx: Context, agent: str, message: str) -> None:
+    """Alert of a request that was refused because of a deadlock: once for an agent and the same cycle."""
+    if not _is_known(ctx, f"deadlock {crc32(message.encode()):08x} {agent}"):
+        _run(ctx, {"alert": "deadlock", "message": message, "agent": agent, "at": ctx.host.wall()})
+
+
+def _is_known(ctx: Context, key: str) -> bool:
+    """Was this told before? From now on it was."""
+    file = ctx.scratch("alerts")
+    known = read_file(file).decode("ascii", "replace").split("\n")
+    if key in known:
+        return True
+    if len(known) > 2 * _KEPT:
+        write_file(file, "".join(f"{line}\n" for line in known[-_KEPT:] if line).encode())
+    append_file(file, f"{key}\n".encode())
+    return False
 
 
 def alert_of_question(ctx: Context, agent: str, tool: str, paths: list[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +14,7 @@ from gitcoord.claims.cli_wait import Overdue
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Screen
 from gitcoord.world.open import environ, open_repository
+from tests.claims.test_claim import _waits
 from tests.cli.support import World
 from tests.races.support import wait_until
 from tests.support import COORD
@@ -83,6 +86,52 @@ def test_a_wait_of_more_than_twice_what_was_expected(world: World) -> None:
         ("long-wait", "bob", "alice", "src/a.py"), ("long-wait", "carol", "alice", "src/a.py"),
     ]  # fmt: skip
     assert found[0]["expected_seconds"] == 1 and found[0]["waited_seconds"] >= 2 and found[0]["reason"] == "fix"
+
+
+def test_a_deadlock_is_told_once_for_an_agent(world: World) -> None:
+    world.take("a")
+    world.take("b", agent="bob")
+    with world.started("--wait", "60s", "b") as waiter:
+        _waits(waiter)
+        for _ in range(2):
+            done = world.claim("--wait", "60s", "a", agent="bob")
+            assert done.code == 1 and "alice" in done.err
+        waiter.send_signal(signal.SIGINT)
+        waiter.communicate(timeout=30)
+    world.take("c", agent="carol")
+    world.fall_silent("carol")
+    world.take("c", agent="bob")
+    found = sorted(alerts(world, 2), key=lambda row: str(row["alert"]))
+    assert [(row["alert"], row["agent"]) for row in found] == [("deadlock", "bob"), ("expiry", "bob")]
+    assert "alice" in found[0]["message"] and "bob" in found[0]["message"]
+
+
+def test_a_missed_reservation_is_told_as_such(world: World) -> None:
+    world.commit({".gitcoord/config": "[queue]\n\treserveQueued = 1s\n"})
+    world.take("a")
+    assert world.claim("--queue", "a", agent="bob").code == 3
+    world.free()
+    assert world.claim("a", agent="carol").code == 1  # sees the grant
+    wait_until("the end of the reservation", lambda: world.claim("a", agent="carol").code == 0 or bool(_missed(world)))
+    (row,) = alerts(world, 1)
+    assert (row["alert"], row["agent"]) == ("missed-reservation", "carol")
+    assert [(claim["path"], claim["agent"], claim["rule"]) for claim in row["claims"]] == [("a", "bob", "unconfirmed")]
+
+
+def _missed(world: World) -> list[str]:
+    return [subject for subject in world.events() if subject.startswith("expire a of bob")]
+
+
+def test_who_asks_again_has_waited_since_its_ticket(world: World) -> None:
+    """An agent whose tool ends each command after a while waits in parts."""
+    world.take("a", "--expect", "1s")
+    assert world.claim("--queue", "a", agent="bob").code == 3
+    wait_until("two seconds", lambda: time.time() > int(world.claim("list", "--json").json["waits"][0]["since"]) + 3)
+    with world.started("--wait", "60s", "a", agent="bob") as waiter:
+        (row,) = alerts(world, 1)
+        waiter.send_signal(signal.SIGINT)
+        waiter.communicate(timeout=30)
+    assert (row["alert"], row["agent"]) == ("long-wait", "bob") and row["waited_seconds"] >= 2
 
 
 def test_who_expected_nothing_is_taken_at_its_ttl(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
