@@ -93,7 +93,7 @@ RULES = {
     "gates": "judge lineage model",
     "guard": "findings holds seen",
     "handoff": "model session_hooks",
-    "journal": "contention story",
+    "journal": "contention model story",
     "ledger": "event format kinds nonces sessions state world",
     "policy": "model overlay roles waiting",
     "server": "retrace",

@@ -76,6 +76,10 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     call.screen.say(*inherited_lines(result.get("inherited", [])))
+    if "notes" in result:
+        from gitcoord.journal.cli_note import deliver
+
+        deliver(call, result["notes"])
     _lost(call, result)
     return 0
 

@@ -66,7 +66,18 @@ def leave(ctx: Context, command: Leave, *, gives_back: bool = True) -> dict[str,
 def _decide_wait(state: State, command: Wait, world: World) -> Decision:
     from gitcoord.claims.events.wait import decide
 
-    return decide(state, command._replace(base=world.head()), world)
+    return _with_notes(state, command, world, decide(state, command._replace(base=world.head()), world))
+
+
+def _with_notes(state: State, command: Take | Wait, world: World, decision: Decision) -> Decision:
+    """The same, with the notes on what was claimed that the agent has still to see."""
+    if "claims" not in decision.result or not state.names("notes"):
+        return decision
+    from gitcoord.journal.model import unseen  # only where somebody has left a note
+
+    paths = [item.name for item in command.items if item.space == "path"]
+    notes = [note.to_json() for note in unseen(state, command.actor.agent, paths, world.wall)]
+    return decision._replace(result={**decision.result, "notes": notes}) if notes else decision
 
 
 def _inherited(ctx: Context, actor: Actor, held: list[dict[str, object]]) -> list[dict[str, str]]:
@@ -83,7 +94,7 @@ def _decide_take(state: State, command: Take, world: World) -> Decision:
     """Decide with the claimant's HEAD as the base of the claim."""
     from gitcoord.claims.take import decide
 
-    return decide(state, command._replace(base=world.head()), world)
+    return _with_notes(state, command, world, decide(state, command._replace(base=world.head()), world))
 
 
 def would_take(ctx: Context, command: Take) -> dict[str, object]:

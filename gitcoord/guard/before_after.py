@@ -65,6 +65,9 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
     if strictest(findings) != DENY:
         findings += _stale_writes(invocation, sessions, effects)
     if strictest(findings) != DENY:
+        for top, session in sessions.items():
+            invocation.open(top)
+            findings += session.notes()
         _record_notices(sessions, event)
         findings += _watch(invocation, sessions, event, home)
     answer = _answer(next(iter(sessions.values())), event, findings)

@@ -26,6 +26,7 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.validators.tool_event import ALLOW, DENY
 
 _REASON = 200
+_NOTES = 3  # shown with one answer; the others with the next
 
 
 class _UnwrittenHistory(GitHistory):
@@ -212,6 +213,21 @@ class GuardSession:
             held: list[dict[str, object]] = refused.data.get("held", [])  # type: ignore[assignment]
             return [Finding(DENY, refused.message, refused.code, paths[0], refused.hints, tuple(held))]
         return []
+
+    def notes(self) -> list[Finding]:
+        """Notes on the written paths that the agent has still to see, put on record as seen. Those on a directory that is written are left
+        to `git claim`, since no agent reads them all here."""
+        state = self.snapshot.state
+        if not self._files or not state.names("notes"):
+            return []
+        from gitcoord.journal.model import unseen
+        from gitcoord.journal.notes import record_seen
+
+        found = unseen(state, self.actor.agent, self._files, self.world.wall)[:_NOTES]
+        if found:
+            record_seen(self.ctx, self.actor, [note.to_json() for note in found])
+        said = [f'{note.agent} left a note: "{" / ".join(note.text.split(chr(10)))}"' for note in found]
+        return [Finding(ALLOW, words, "note", note.path) for words, note in zip(said, found)]
 
     # --- what else there is to do
 

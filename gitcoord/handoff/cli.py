@@ -10,6 +10,7 @@ from gitcoord.handoff import service as app
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import DECLINED, SECTIONS, WITHDRAWN, addressee, check_addressee, parse_document, template
+from gitcoord.journal.cli_note import show_unseen
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, at_terminal, text, words_of
 from gitcoord.terminal.parser import Values
@@ -161,6 +162,7 @@ def accept(call: Call, values: Values, words: list[str]) -> int:
     verb = "accepted before:" if result["repeated"] else "accepted"
     call.screen.say(f"{verb} {result['id']} from {result['from']}")
     call.screen.say(*(f"  {line}" for line in call.screen.claim_lines(result["claims"])))
+    show_unseen(call, result["claims"])
     if result["task"]:
         call.screen.say(f"  the task {result['task']} is yours")
     _warn(call, result, f"it lies in {result['from']}'s work tree")

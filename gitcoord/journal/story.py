@@ -222,8 +222,20 @@ def _journal(event: Event, body: Record, about: About) -> list[str]:
     return [f"{event.agent} wrote: {printable(first[:_LONGEST])}{'...' if more or len(first) > _LONGEST else ''}"]
 
 
+def _note(event: Event, body: Record, about: About) -> list[str]:
+    first, more, _ = body["text"].partition("\n")
+    words = f"{event.agent} left a note: {printable(first[:_LONGEST])}{'...' if more or len(first) > _LONGEST else ''}"
+    return [words] if about.shown_name(body["path"]) else []
+
+
+def _seen(event: Event, body: Record, about: About) -> list[str]:
+    verb = "took away" if body["end"] else "has seen"
+    return [f"{event.agent} {verb} note {seq}" for path, seq in body["notes"] if about.shown_name(path)]
+
+
 _LINES: dict[str, Callable[[Event, Record, About], list[str]]] = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
     "inherit": _inherit, "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
     "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
+    "note": _note, "seen": _seen,
 }  # fmt: skip

@@ -52,6 +52,8 @@ KINDS = {
     "revise": "tasks",
     "finish": "tasks",
     "journal": "journal",
+    "note": "journal",
+    "seen": "journal",
     "handoff": "handoff",
     "accept": "handoff",
     "close": "handoff",

@@ -196,6 +196,13 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         values = _values({"message": [text], "path": paths, "task": task})
         return result_of(*caller.call(COORD["journal add"], values, []))
 
+    async def note(
+        path: Annotated[str, Field(description="The path it is about.", min_length=1)],
+        text: Annotated[str, Field(description="What the next agent that works there should know.", min_length=1)],
+    ) -> CallToolResult:
+        """Leave a note on a path: each agent that works there is shown it once. Each call leaves one."""
+        return result_of(*caller.call(COORD["note"], {"message": [text]}, [path]))
+
     async def journal_show(
         since: Annotated[str, Field(description="An event's number, a duration ago (2h) or a date (UTC).")] = "",
         path: Annotated[str, Field(description="Only what touches this path.")] = "",
@@ -207,7 +214,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         values = {"since": since, "path": path, "agent": agent, "prose": prose, "number": str(number)}
         return result_of(*caller.call(COORD["journal show"], _values(values), []))
 
-    return [(journal_add, _ONCE), (journal_show, _LOOKS)]
+    return [(journal_add, _ONCE), (note, _ONCE), (journal_show, _LOOKS)]
 
 
 def _values(given: dict[str, Any]) -> Values:

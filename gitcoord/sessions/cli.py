@@ -24,6 +24,10 @@ def start(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say(*brief_lines(result))
     else:
         call.screen.say(*_briefing_lines(call, result))
+        if result["notes"]:
+            from gitcoord.journal.cli_note import deliver
+
+            deliver(call, result["notes"])
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.names import printable
+from gitcoord.base.names import printable, shell_word
 from gitcoord.claims.cli import inherited_lines, lost_line
 from gitcoord.startup.annotations import Iterable
 
@@ -61,6 +61,9 @@ def _own(result: Record) -> list[str]:
     lines = []
     if result["claims"]:
         lines.append(f"you hold {_listed(row['path'] for row in result['claims'])}")
+    if result["notes"]:
+        on = shell_word(result["notes"][0]["path"])
+        lines.append(f"{len(result['notes'])} note(s) for you on what you hold: git coord note {on}")
     if result["again"]:
         lines.append(f"taken again after it had expired: {_listed(result['again'])}")
     lines += [line.strip() for line in inherited_lines(result["inherited"])]

@@ -72,6 +72,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "others": _others(state, world, actor.agent),
         "others_hold": _others_hold(state, world, actor.agent),
         "missing_gates": missing(ctx),
+        "notes": _notes(state, actor.agent, opened["claims"], world),  # type: ignore[arg-type]
     }
 
 
@@ -195,6 +196,16 @@ def _open_approvals(state: State) -> list[Record]:
     state.prefetch(("file", approval_file(id)) for id in ids)
     records = [record for id in ids if (record := approval(state, id)) is not None]
     return [{"approval": r.id, "path": r.path, "at": r.at, "agent": r.agent} for r in records if r.state == "open"]
+
+
+def _notes(state: State, agent: str, claims: list[Record], world: World) -> list[Record]:
+    """Notes on what the agent holds that it has still to see."""
+    if not state.names("notes"):
+        return []
+    from gitcoord.journal.model import unseen
+
+    paths = [str(claim["path"]) for claim in claims if claim["kind"] == "path"]
+    return [note.to_json() for note in unseen(state, agent, paths, world.wall)]
 
 
 # --- work ----------------------------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New as Offer
 from gitcoord.journal.events.journal import Write
+from gitcoord.journal.events.note import LeaveNote
+from gitcoord.journal.events.seen import End, Seen, decide_end
 from gitcoord.ledger.event import Decision, Event, apply, commit_bytes, decode_event, effects
 from gitcoord.ledger.events.adopt import Adopt
 from gitcoord.ledger.events.epoch import Epoch
@@ -101,7 +103,14 @@ def history() -> tuple[World, list[dict[str, Any]]]:
     assert isinstance(answer, Decision)
     world.commit(answer)
     _queue(world, do)
+    _notes(world, do)
     return world, answers
+
+
+def _notes(world: World, do: Do) -> None:
+    seq = int(str(do("note", LeaveNote(ALICE, "src/a", "mind the\ngap ü", 60))["seq"]))
+    do("seen", Seen(BOB, (("src/a", seq),)))
+    world.commit(decide_end(world.state, End(ALICE, seq, "end"), world.outside()))
 
 
 def _claims(world: World, do: Do) -> None:

@@ -22,7 +22,7 @@ SECTIONS = {"state": "it parses", "changed": "the lexer", "remaining": "the prin
 LOOKING = {"list", "check", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}
 CHANGING = {
     "start", "claim", "release", "handoff_new", "handoff_accept", "task_next", "task_take", "task_complete", "task_fail",
-    "journal_add",
+    "journal_add", "note",
 }  # fmt: skip
 
 Ask = Callable[..., Awaitable[Any]]

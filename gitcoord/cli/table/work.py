@@ -131,6 +131,17 @@ _EVERYDAY = {
         life="work",
         completes="worktrees",
     ),
+    "note": row(
+        "Leave a note on a path: each agent that works there is shown it once. Without -m: show the notes.",
+        "journal.cli_note:note",
+        "[PATH]",
+        Option("message", "texts", "The text; again: one more paragraph.", "m"),
+        Option("for", "duration", "Show it for so long; default: 14d."),
+        Option("list", "flag", "Show the notes, and who has seen them.", "l"),
+        Option("remove", "number", "Take the note with this number away.", label="NOTE"),
+        QUIET,
+        example="note src/parse.py -m 'the old parser stays until Friday'",
+    ),
     "journal add": row(
         "Write something down, for all to read: a text in quotes, -m, a file, or what comes on stdin.",
         "journal.cli:add",
