@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _POLL = 0.5
 _LONGEST = 15.0
-_PATIENCE = 0.5  # seconds for each place in the queue
+_PATIENCE = 1.0  # seconds for each place in the queue
 
 
 class Bell:

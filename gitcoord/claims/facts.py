@@ -8,7 +8,7 @@ from gitcoord.base.names import CONFIG, ROOT, ancestors, check_agent, fold, prin
 from gitcoord.claims.model import MAX_TTL
 from gitcoord.git.commands.objects import ls_tree
 from gitcoord.git.commands.worktrees import start_status
-from gitcoord.git.files import list_files, read_file, write_file
+from gitcoord.git.files import list_files, modified, read_file, remove_file, write_file
 from gitcoord.git.host import runs_still
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.policy.model import Attributes
 
+_CLEAN_EVERY = 64  # events
+_DAY = 86400
 _FEW = 64  # up to so many paths are named to git one by one
 
 
@@ -42,6 +44,11 @@ def note_grant(ctx: Context, token: int, boot: str, mono: int) -> int:
     if len(words) == 2 and words[0] == boot and words[1].isdecimal():
         return int(words[1])
     write_file(path, f"{boot}\n{mono}".encode())
+    if token % _CLEAN_EVERY == 0:
+        directory = path.rpartition("/")[0]
+        old = [f"{directory}/{name}" for name in list_files(directory)]
+        for note in (note for note in old if modified(note) < (ctx.host.wall() - _DAY) * 10**9):
+            remove_file(note)  # if it is still unconfirmed, its time begins anew
     return mono
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
+from gitcoord.git.files import remove_file
 from gitcoord.git.store import Operation, SwapFailed, Update, Verify, as_update, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
@@ -409,11 +410,18 @@ def _clean_up(ctx: Context, actor: str, done: Attempt) -> None:
     """Old heartbeats, alerts, counted refusals, git's own maintenance. It may be lost, and never makes a grant look failed."""
     events, beats = done.decision.events, done.decision.beats
     try:
+        if any(event.granted for event in events):
+            world = ctx.world(done.snapshot)
+            for event in events:
+                if event.granted:
+                    world.granted_seen(event.seq)  # the time for which a grant is reserved begins here
         if beats:
             from gitcoord.ledger.heartbeat_gc import retire  # once a slot
 
             for beat in beats:
                 retire(ctx, beat.agent, done.snapshot.session_oid(beat.agent))
+                if beat.confirms:
+                    remove_file(ctx.scratch(f"grants/{beat.confirms}"))  # its time is not needed any more
         if events and ctx.settings.get("gitcoord.alert"):
             from gitcoord.ledger.alerts import alert_of_events  # only where somebody wants to know
 

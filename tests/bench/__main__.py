@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, guard, handing, oneshot, remote, report, server, size, tasks, watch
+from tests.bench import crowd, gates, guard, handing, oneshot, remote, report, server, size, tasks, waiting, watch
 from tests.bench.build import Views
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
@@ -27,6 +27,7 @@ class Scale(NamedTuple):
     queue: tasks.Plan = tasks.Plan()
     idle: float = 30.0
     handed: int = 400
+    waits: waiting.Plan = waiting.Plan()
     transports: tuple[str, ...] = remote.KINDS
 
 
@@ -41,6 +42,7 @@ QUICK = Scale(
     queue=tasks.Plan(3, 12, 1),
     idle=0.5,
     handed=40,
+    waits=waiting.Plan(lanes=3, grants=2, seconds=1.0, clients=2, waiters=20),
 )
 Bench = Callable[[Place, Path, Scale], list[Result]]
 
@@ -70,6 +72,7 @@ BENCHES: dict[str, Bench] = {
     "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
     "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
     "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
+    "queue": lambda place, cache, scale: waiting.queue(place, cache, scale.rounds, scale.waits),
 }
 NEED_LFS = ("claim", "list")
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gitcoord.base.names import LEDGER
+from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
-from gitcoord.claims.service import release, take
+from gitcoord.claims.service import release, take, wait
 from gitcoord.claims.take import Take
 from gitcoord.git.config import Settings
 from gitcoord.git.host import Host
@@ -83,6 +84,11 @@ class Builder:
 
     def release(self, agent: str, paths: Sequence[str]) -> None:
         release(self._ctx, Actor(agent), tuple(Item("path", p) for p in paths))
+        self.events += 1
+
+    def wait(self, agent: str, paths: Sequence[str]) -> None:
+        """A place in the queue, without a process that waits."""
+        wait(self._ctx, Wait(Actor(agent), tuple(Item("path", p) for p in paths), ttl=_TTL, blocking=False))
         self.events += 1
 
     def write(self, agent: str, text: str) -> None:
@@ -159,6 +165,19 @@ def with_views(place: Place, where: Path, size: Views) -> None:
     for n in range(0, size.tasks, 50):
         builder.add_tasks("agent0", [f"task number {m}" for m in range(n, min(n + 50, size.tasks))])
     _go_on(builder, progress, paths[size.claims :], size.events)
+
+
+def with_waiters(place: Place, where: Path, waiters: int) -> None:
+    """One agent holds a directory; so many wait for it, for directories below it and for those below them."""
+    builder, progress = Builder(place, where), Progress(where.name, waiters)
+    builder.take("holder", ["src"])
+    for n in range(waiters):
+        parts = ("src", f"part{n % 7}", f"module{n % 50}", f"file{n}")
+        builder.wait(f"waiter{n}", ["/".join(parts[: 1 + n % 4])])
+        if n % 50 == 49:
+            builder.trim()
+            progress.show(n)
+    builder.finish()
 
 
 class Progress:

@@ -19,7 +19,7 @@ _KEPT = ("PATH", "TMPDIR", "LANG", "TZ", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SS
 _SHIM = """#!{python} -IS
 import sys
 sys.path.insert(0, {root!r})
-from gitcoord.cli.entry import claim as entry
+from gitcoord.cli.entry import {entry} as entry
 entry()
 """
 _CONFIG = """[init]
@@ -35,8 +35,9 @@ _CONFIG = """[init]
 class Place:
     """A directory for everything, an environment without the user's settings, and the commands under test."""
 
-    def __init__(self, directory: Path, command_dir: Path | None) -> None:
+    def __init__(self, directory: Path, command_dir: Path | None, root: Path = ROOT) -> None:
         self.directory = directory
+        self._root = root
         self.home = directory / "home"
         self.home.mkdir()
         (self.home / ".gitconfig").write_text(_CONFIG)
@@ -59,10 +60,10 @@ class Place:
         env = dict(self.env)
         if find_spec("dulwich") is not None and find_spec("typer") is not None:
             env["GITCOORD_INSTALL_FROM"] = sysconfig.get_path("purelib")
-        script = ROOT / "install.sh"
+        script = self._root / "install.sh"
         if script.exists():
             done = subprocess.run(
-                [str(script)], env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
+                [str(script)], env=env, cwd=self._root, capture_output=True, text=True, check=False, timeout=600
             )
             if not done.returncode:
                 self.source = "install.sh"
@@ -72,17 +73,8 @@ class Place:
         return self._shims()
 
     def _shims(self) -> Path:
-        bin = self.directory / "bin"
-        bin.mkdir()
-        base = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-        (bin / "git-claim").write_text(_SHIM.format(python=base, root=str(ROOT)))
-        line = f"PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m gitcoord.cli coord"
-        (bin / "git-coord").write_text(f'#!/bin/sh\n{line} "$@"\n')
-        handoff = _SHIM.replace("hot.main", "hot.handoff").format(python=base, root=str(ROOT))
-        (bin / "git-handoff").write_text(handoff)
-        for name in ("git-claim", "git-coord", "git-handoff"):
-            (bin / name).chmod(0o755)
-        return bin
+        make_shims(self.directory / "bin", self._root)
+        return self.directory / "bin"
 
     def run(self, where: Path, *argv: str, env: dict[str, str] | None = None) -> str:
         """Untimed, to its end; what it printed."""
@@ -106,6 +98,34 @@ class Place:
         if ledger:
             self.run(where, "git", "coord", "init")
         return where
+
+
+def make_shims(bin: Path, root: Path) -> None:
+    """Commands that run the sources below `root`, without installing them."""
+    bin.mkdir()
+    base = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    (bin / "git-claim").write_text(_SHIM.format(python=base, root=str(root), entry="claim"))
+    line = f"PYTHONPATH={shlex.quote(str(root))} exec {shlex.quote(sys.executable)} -m gitcoord.cli coord"
+    (bin / "git-coord").write_text(f'#!/bin/sh\n{line} "$@"\n')
+    (bin / "git-handoff").write_text(_SHIM.format(python=base, root=str(root), entry="handoff"))
+    for name in ("git-claim", "git-coord", "git-handoff"):
+        (bin / name).chmod(0o755)
+
+
+def earlier(place: Place, commit: str) -> Place:
+    """The commands as they were at this commit, made in the same way as those of `place`. Failed where the commit is not here."""
+    directory = place.directory / commit
+    root = directory / "source"
+    if not root.exists():
+        root.mkdir(parents=True)
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=False)
+        if archive.returncode:
+            raise Failed(f"{commit} is not in this clone")
+        subprocess.run(["tar", "-x"], cwd=root, input=archive.stdout, check=True)
+    if place.source == "install.sh":
+        return Place(directory, None, root)
+    make_shims(directory / "bin", root)
+    return Place(directory, directory / "bin", root)
 
 
 def empty_repository(place: Place, where: Path, files: Sequence[str]) -> None:

@@ -106,7 +106,7 @@ def costs(place: Place, rounds: int, kinds: tuple[str, ...] = KINDS) -> list[Res
     return results
 
 
-def _joined(place: Place, served: Served, name: str) -> tuple[Path, dict[str, str]]:
+def joined(place: Place, served: Served, name: str) -> tuple[Path, dict[str, str]]:
     """A machine: a clone that has joined the server's ledger."""
     client = served.by("alice")
     where = place.directory / f"{served.server.kind}-{name}"
@@ -136,7 +136,7 @@ def _say(process: Popen[str], words: str) -> str:
 
 
 def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
-    where, env = _joined(place, served, "one")
+    where, env = joined(place, served, "one")
     head = place.run(where, "git", "rev-parse", "HEAD").strip()
 
     def push(number: int) -> float:
@@ -189,7 +189,7 @@ def crowd(place: Place, plan: Plan) -> list[Result]:
     """Many agents on many machines, all with one server; against compare-and-swap with jittered retry, in turns."""
     with serving("file") as server, ExitStack() as stack:
         served = server.create("crowd")
-        machines = [_joined(place, served, f"m{i}") for i in range(plan.machines)]
+        machines = [joined(place, served, f"m{i}") for i in range(plan.machines)]
         names = [f"m{i}w{j}" for i in range(plan.machines) for j in range(plan.each)]
         workers = [
             stack.enter_context(_worker(where, {**env, "GITCOORD_AGENT": f"m{i}w{j}"}, f"m{i}w{j}"))
@@ -245,7 +245,7 @@ def beats(place: Place, plan: Plan) -> list[Result]:
     """Time a claim with the heartbeats of all machines' agents, and without any, alternating."""
     with serving("file") as server:
         served = server.create("beats")
-        machines = [_joined(place, served, f"b{i}") for i in range(plan.machines + 1)]
+        machines = [joined(place, served, f"b{i}") for i in range(plan.machines + 1)]
         where, env = machines[-1]
 
         def claims(seconds: float) -> list[float]:

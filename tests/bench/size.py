@@ -27,7 +27,7 @@ _FEW = 10
 _SHORT = 100
 
 
-def _repository(place: Place, cache: Path, name: str, build: Callable[[Path], None]) -> Path:
+def repository(place: Place, cache: Path, name: str, build: Callable[[Path], None]) -> Path:
     where = cache / name
     if not is_fresh(where):
         start = time.monotonic()
@@ -43,8 +43,8 @@ def _repository(place: Place, cache: Path, name: str, build: Callable[[Path], No
 def _claims(place: Place, cache: Path, rounds: int, many: int, shape: str, paths: list[str]) -> tuple[Path, Path]:
     small = [paths[n] for n in sorted(random.Random(1).sample(range(len(paths)), _FEW))]
     return (
-        _repository(place, cache, f"{shape}-{_FEW}", lambda where: with_claims(place, where, small)),
-        _repository(place, cache, f"{shape}-{many}", lambda where: with_claims(place, where, paths)),
+        repository(place, cache, f"{shape}-{_FEW}", lambda where: with_claims(place, where, small)),
+        repository(place, cache, f"{shape}-{many}", lambda where: with_claims(place, where, paths)),
     )
 
 
@@ -84,8 +84,8 @@ def flat(place: Place, cache: Path, rounds: int, many: int) -> list[Result]:
 
 
 def events(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
-    few = _repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
-    lots = _repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
+    few = repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
+    lots = repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
     samples = _measure(place, rounds, few, lots, _directories(spread_paths(500)))
     what = f"git claim with {long:,} events in the ledger / with {_SHORT}"
     return [compare("events", what, samples, "many", "few", Target(1.2), "both after git gc")]
@@ -93,8 +93,8 @@ def events(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
 
 def why(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
     """Time `why` for a path that was claimed once: all other events are about others."""
-    few = _repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
-    lots = _repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
+    few = repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
+    lots = repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
     path = spread_paths(500)[0]
 
     def tell(where: Path) -> float:
@@ -115,8 +115,8 @@ def why(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
 
 
 def journal(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
-    few = _repository(place, cache, f"journal-{_SHORT}", lambda where: with_journal(place, where, _SHORT))
-    lots = _repository(place, cache, f"journal-{long}", lambda where: with_journal(place, where, long))
+    few = repository(place, cache, f"journal-{_SHORT}", lambda where: with_journal(place, where, _SHORT))
+    lots = repository(place, cache, f"journal-{long}", lambda where: with_journal(place, where, long))
 
     def append(where: Path) -> float:
         os.chdir(where)
@@ -135,8 +135,8 @@ _OF_ONE = ("claim list --mine", "coord start", "coord sweep")
 def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
     """Time the views in a large ledger, and in one with a tenth of it."""
     few = Views(*(number // 10 for number in many))
-    small = _repository(place, cache, f"views-{few.events}", lambda where: with_views(place, where, few))
-    large = _repository(place, cache, f"views-{many.events}", lambda where: with_views(place, where, many))
+    small = repository(place, cache, f"views-{few.events}", lambda where: with_views(place, where, few))
+    large = repository(place, cache, f"views-{many.events}", lambda where: with_views(place, where, many))
 
     def show(where: Path, words: str) -> float:
         os.chdir(where)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from tests.bench.__main__ import BENCHES, NEED_LFS
 from tests.bench.build import spread_paths
 from tests.bench.lfs_server import running
 from tests.bench.measure import Target, compare, interleave
-from tests.bench.place import ROOT, has_lfs, interpreter
+from tests.bench.place import ROOT, has_lfs, interpreter, make_shims
 from tests.bench.remote import KINDS
 
 # What each benchmark reports, and whether a target belongs to it.
@@ -65,28 +64,27 @@ _ROWS = {
     "watch": {"watch": True, "watch-idle": True},
     "journal": {"journal": True},
     "tasks": {"tasks": True},
+    "queue": {
+        "queue-claim": True,
+        "queue-refused": True,
+        "queue-throughput": True,
+        "queue-order": True,
+        "queue-fairness": True,
+        "queue-hand-over": True,
+        "queue-ssh-order": True,
+        "queue-ssh": True,
+        "queue-many-claim": True,
+        "queue-many-list": True,
+        "queue-many-refused": False,
+    },
 }
 
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Plain commands on this checkout: the installer has tests of its own."""
-    bin = tmp_path_factory.mktemp("bin")
-    base = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-    lines = [
-        "import sys",
-        f"sys.path.insert(0, {str(ROOT)!r})",
-        "from gitcoord.cli.entry import claim as entry",
-        "entry()",
-    ]
-    (bin / "git-claim").write_text("\n".join([f"#!{base} -IS", *lines, ""]))
-    (bin / "git-coord").write_text(
-        f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m gitcoord.cli coord "$@"\n'
-    )
-    lines[2] = "from gitcoord.cli.entry import handoff as entry"
-    (bin / "git-handoff").write_text("\n".join([f"#!{base} -IS", *lines, ""]))
-    for file in bin.iterdir():
-        file.chmod(0o755)
+    bin = tmp_path_factory.mktemp("place") / "bin"
+    make_shims(bin, ROOT)
     return bin
 
 

@@ -153,3 +153,20 @@ def test_leaving_gives_back_what_was_granted_meanwhile(world: World) -> None:
     assert world.claim("src", agent="carol").code == 0
     assert world.claim("--leave", "src", agent="carol").out == "you wait for nothing there\n"
     assert world.claims() == ["path/src/@carol"], "what its holder knows of is released, not left"
+
+
+def test_the_time_of_a_grant_begins_with_the_event_that_makes_it(world: World) -> None:
+    """Nobody need look at a grant for it to be missed in the end; who confirms it leaves no note."""
+    world.take("src")
+    _queue(world, "bob")
+    _queue(world, "carol")
+    world.free()
+    notes = world.top / ".git/gitcoord/grants"
+    (note,) = notes.iterdir()
+    boot, mono = note.read_text().split()
+    note.write_text(f"{boot}\n{int(mono) - 121_000}")
+    assert world.claim("--queue", "src", agent="carol").code == 0
+    assert _queue(world, "bob")["before"] == []
+    world.free("carol")
+    assert world.claim("--queue", "src", agent="bob").code == 0
+    assert [int(each.name) for each in notes.iterdir()] == [int(note.name)], "the one that was missed"
