@@ -95,7 +95,7 @@ def _without_waiting(place: Place, before: Place, rounds: int, note: str) -> lis
 
 
 class Race(NamedTuple):
-    """What came of one closed loop: everybody waits for the path, gets it, gives it back, waits again."""
+    """The outcome of one closed loop: everybody waits for the path, gets it, gives it back, waits again."""
 
     per_second: float
     grants: list[int]
