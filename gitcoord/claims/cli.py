@@ -36,8 +36,16 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     units = number(values, "units")
     if "units" in values and not units:
         raise UsageError("units are counted from 1")
+    if "ticket" in values and not values.get("leave"):
+        raise UsageError("--ticket is for --leave")
+    if not words and not values.get("leave"):
+        raise UsageError("no path was named", hints=("who holds what: git claim list",))
     actor = call.actor()
     items, new = _items(call, values, words)
+    if values.get("leave"):
+        from gitcoord.claims.cli_wait import leave_queue
+
+        return leave_queue(call, actor, items, number(values, "ticket"))
     command = Take(
         actor=actor,
         items=items,
@@ -52,8 +60,6 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     )
     if values.get("dry-run"):
         return _would(call, command)
-    if values.get("leave"):
-        return _leave(call, command)
     if values.get("queue") or "priority" in values or "wait" in values:
         _check_waiting(values)
     try:
@@ -150,24 +156,6 @@ def _take(call: Call, command: Take, values: Values) -> Row:
     return app_take(call.ctx, command)
 
 
-def _leave(call: Call, command: Take) -> int:
-    from gitcoord.claims.events.leave import Leave
-    from gitcoord.claims.service import leave
-
-    result = leave(call.ctx, Leave(command.actor, command.items))
-    call.screen.answer(result)
-    left: list[Row] = result["left"]  # type: ignore[assignment]
-    for row in left:
-        call.screen.say(f"left the queue for {printable(', '.join(row['paths']))} (ticket {row['ticket']})")
-    returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
-    call.screen.say(
-        *(f"gave back {printable(str(row['path']))}, which was granted to you meanwhile" for row in returned)
-    )
-    if not (left or returned):
-        call.screen.say("you wait for nothing there")
-    return 0
-
-
 def _would(call: Call, command: Take) -> int:
     """Show what would be granted, and change nothing."""
     from gitcoord.claims.service import would_take
@@ -193,6 +181,8 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     _add_makers(call, released)
     call.screen.answer(result)
     say_released(call, released, actor.agent)
+    for row in result.get("granted_to", ()):  # type: ignore[attr-defined]
+        call.screen.say(f"{printable(', '.join(row['paths']))} goes to {row['agent']}, who waited")
     if not released:
         call.screen.say("you hold nothing")
     _lost(call, result)

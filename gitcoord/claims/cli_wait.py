@@ -8,13 +8,15 @@ from __future__ import annotations
 import time
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
+from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut, UsageError
 from gitcoord.base.names import LEDGER, TIP, claim_file, fold, printable, shell_word
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import Item
 from gitcoord.claims.service import leave, wait
 from gitcoord.git.files import close, exists, is_directory, open_to_read
 from gitcoord.git.host import isatty
+from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row, put
@@ -151,6 +153,31 @@ def say_queued(call: Call, result: Row, words: list[str]) -> int:
         again = " ".join(map(shell_word, words))
         call.screen.hint(f"take it when it is yours: git claim --queue {again}", f"give up: git claim --leave {again}")
     return 3
+
+
+def leave_queue(call: Call, actor: Actor, items: tuple[Item, ...], ticket: int) -> int:
+    """`--leave`: withdraw one's own requests, those for these items, or the one with this ticket."""
+    if items and ticket:
+        raise UsageError("say either paths or --ticket")
+    result = leave(call.ctx, Leave(actor, items, ticket))
+    call.screen.answer(result)
+    left: list[Row] = result["left"]  # type: ignore[assignment]
+    for row in left:
+        paths, number = printable(", ".join(row["paths"])), row["ticket"]
+        mine = row["agent"] == actor.agent
+        call.screen.say(
+            f"left the queue for {paths} (ticket {number})" if mine
+            else f"withdrew the request of {row['agent']} for {paths} (ticket {number})"
+        )  # fmt: skip
+    returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
+    for row in returned:
+        call.screen.say(f"gave back {printable(str(row['path']))}, which was granted to you meanwhile")
+    if not (left or returned):
+        call.screen.say(
+            f"nobody waits with ticket {ticket}" if ticket
+            else "you wait for nothing there" if items else "you wait for nothing"
+        )  # fmt: skip
+    return 0
 
 
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves

@@ -78,14 +78,7 @@ def _waiting(state: State, agent: str = "", item: Item | None = None) -> dict[st
         requests = requests_around(state, directory_of(state, item))
     else:
         requests = own_requests(state, agent) if agent else all_requests(state)
-    rows = [
-        {
-            "ticket": r.ticket, "agent": r.agent, "paths": [shown(i.name, i.space) for i in r.items], "mode": r.mode,
-            "units": r.units, "priority": r.priority, "overtaken": r.overtaken, "blocking": r.blocking, "since": r.at,
-            "reason": r.reason, "task": r.task,
-        }
-        for r in requests
-    ]  # fmt: skip
+    rows = [r.to_json() for r in requests]
     return {"waits": rows} if rows else {}
 
 

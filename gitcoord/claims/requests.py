@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, Shape, record_of, values_of
-from gitcoord.base.names import RESOURCE, claim_dir
+from gitcoord.base.names import RESOURCE, claim_dir, shown
 from gitcoord.claims.model import MODES, Claim, Item, compatible, file_of, key_of, overlapping
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -51,6 +51,14 @@ class Request(NamedTuple):
 
     def to_record(self) -> Record:
         return {**record_of(_REQUEST, self), "items": [list(item) for item in self.items]}
+
+    def to_json(self) -> dict[str, object]:
+        """As every `--json` shows it."""
+        return {
+            "ticket": self.ticket, "agent": self.agent, "paths": [shown(i.name, i.space) for i in self.items],
+            "mode": self.mode, "units": self.units, "priority": self.priority, "overtaken": self.overtaken,
+            "blocking": self.blocking, "since": self.at, "reason": self.reason, "task": self.task,
+        }  # fmt: skip
 
     def is_same(self, items: Iterable[Item], mode: str, units: int) -> bool:
         """Is this the same request once more? Then it keeps its ticket."""

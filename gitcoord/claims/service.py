@@ -41,12 +41,16 @@ def wait(ctx: Context, command: Wait) -> dict[str, object]:
     """Grant all items, or a place in the queue (`waiting` in the result). Harmless to repeat: the place stays the same."""
     ahead = parts_for(command.actor.agent, command.items)
     result = transact(ctx, _decide_wait, command, prefetch=ahead)
+    from gitcoord.claims.news import forget_waits, note_wait
+
     if "waiting" in result:
         ctx.host.defer_interrupts(False)  # it goes on after its first event
         inherited = _inherited(ctx, command.actor, result["held"])
         if not inherited:
+            note_wait(ctx, command.actor.agent, result["ticket"], command.items)
             return result
         return wait(ctx, command) | {"inherited": inherited}
+    forget_waits(ctx, command.actor.agent, command.items)
     note_tree(ctx, command.actor.agent)
     note_claims(ctx, result["claims"])
     return result
@@ -55,8 +59,10 @@ def wait(ctx: Context, command: Wait) -> dict[str, object]:
 def leave(ctx: Context, command: Leave, *, gives_back: bool = True) -> dict[str, object]:
     """Withdraw requests. `gives_back`: release also what was granted meanwhile and not confirmed. Harmless to repeat."""
     from gitcoord.claims.events.leave import decide
+    from gitcoord.claims.news import forget_waits
 
     result = transact(ctx, decide, command, prefetch=parts_for(command.actor.agent, command.items))
+    forget_waits(ctx, command.actor.agent, command.items or None)
     granted = tuple(Item(*pair) for pair in result.pop("unconfirmed"))
     if granted and gives_back:
         result["returned"] = release(ctx, command.actor, granted, dirty=True)["released"]

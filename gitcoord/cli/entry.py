@@ -13,6 +13,11 @@ import gitcoord
 from gitcoord.terminal.parser import NotQuick, Values, Verb, parse
 from gitcoord.world.open import RepositoryOpener, environ
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.screen import Row
+
 
 def main(command: str, argv: list[str]) -> int:
     """`git <command> <argv>`; gives the exit code."""
@@ -74,9 +79,25 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
         screen.use_settings(ctx.settings)
         if not screen.json:
             ctx.listen(screen.note)
-        return run(verb, Call(ctx, screen, env), values, words)
+        call = Call(ctx, screen, env)
+        if verb.life != "long_lived":
+            screen.ask_news = lambda: news_of(call)
+        code = run(verb, call, values, words)
+        screen.tell_news()
+        return code
 
     return guarded(screen, body)
+
+
+def news_of(call: Call) -> tuple[Row, list[str]]:
+    """The news of the queue of claims for the actor. Nothing is loaded where nobody waits."""
+    if not call.ctx.may_have_news():
+        return {}, []
+    from gitcoord.claims.news import news_lines, news_or_none
+
+    actor = call.actor_or_none()
+    news = news_or_none(call.ctx, actor) if actor is not None else None
+    return (news.to_json(), news_lines(news)) if news is not None else ({}, [])
 
 
 def full_python(command: str, argv: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, NotInitialised, StoreError, UsageError
 from gitcoord.base.names import check_path, printable
-from gitcoord.git.files import is_directory, modified, read_file
+from gitcoord.git.files import exists, is_directory, modified, read_file
 from gitcoord.git.locate import Place, is_set_up, resolve
 from gitcoord.guard.effects import FileEffects, absolute, actor_of, checked, effects_of, home_of, tops_of
 from gitcoord.guard.findings import Finding, read_decision, settings_at, strictest
@@ -71,9 +71,22 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
         _record_notices(sessions, event)
         findings += _watch(invocation, sessions, event, home)
     answer = _answer(next(iter(sessions.values())), event, findings)
-    if home is not None and home.top in sessions and (answer.decision != ALLOW or event.tool in _TOLD_BEFORE):
-        answer = _with_told(invocation.open(home.top), sessions[home.top].actor.agent, answer)
+    if home is not None and home.top in sessions:
+        answer = _with_news(invocation.open(home.top), sessions[home.top].actor, event, answer)
     return answer
+
+
+def _with_news(ctx: Context, actor: Actor, event: ToolEvent, answer: Answer) -> Answer:
+    """The answer, and what this agent is to be told about the queue of claims and about its own files."""
+    tells = answer.decision != ALLOW or event.tool in _TOLD_BEFORE
+    if ctx.may_have_news():
+        from gitcoord.guard.queue_news import keep_news, queue_news
+
+        if tells:
+            answer = answer.with_words(queue_news(ctx, actor))
+        else:
+            keep_news(ctx, actor)
+    return _with_told(ctx, actor.agent, answer) if tells else answer
 
 
 def _answer_without_ledger(
@@ -122,6 +135,10 @@ def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answe
         if home is not None and top == home.top:
             _count_tool_use(ctx, actor, event)
             answer = _look_afterwards(ctx, actor, event)
+            if event.tool not in _TOLD_BEFORE and exists(f"{ctx.repo.scratch}/guard/news/{actor.agent}"):
+                from gitcoord.guard.queue_news import kept_news
+
+                answer = answer.with_words(kept_news(ctx, actor.agent))
     return answer
 
 
@@ -175,12 +192,7 @@ def _with_told(ctx: Context, agent: str, answer: Answer) -> Answer:
         return answer
     from gitcoord.guard.after_look import take_told
 
-    words = take_told(ctx, agent)
-    if not words:
-        return answer
-    if answer.decision != ALLOW:
-        return answer._replace(reason=f"{answer.reason}\n{words}")
-    return answer._replace(context="\n".join(filter(None, (answer.context, words))))
+    return answer.with_words(take_told(ctx, agent))
 
 
 # --- findings that do not depend on claims ------------------------------------------------------------------------------------

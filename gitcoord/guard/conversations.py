@@ -57,7 +57,12 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
     if actor.parent and event.tool != _NAMES_SUBAGENTS:
         who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
-    return Answer(context="\n".join([who, *lines]))
+    answer = Answer(context="\n".join([who, *lines]))
+    if not ctx.may_have_news():
+        return answer
+    from gitcoord.guard.queue_news import queue_news
+
+    return answer.with_words(queue_news(ctx, actor))
 
 
 def _first_told(ctx: Context, agent: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import CONFIG, Oid
 from gitcoord.git.config import Settings, parse_settings
-from gitcoord.git.files import exists, inode, make_directory, read_file
+from gitcoord.git.files import exists, inode, list_files, make_directory, read_file
 from gitcoord.git.repo import Repo
 from gitcoord.git.store import Store
 from gitcoord.ledger.world import World
@@ -77,6 +77,7 @@ class Context:
         self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
         self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
         self._deadline: dict[str, Deadline] = {}
+        self.snapshot: Snapshot | None = None  # that was read last
 
     def world(self, snapshot: Snapshot) -> World:
         """The world that rules ask beside this snapshot's state, from now on."""
@@ -104,6 +105,11 @@ class Context:
         except OSError as error:
             raise StoreError(f"cannot write in {directory}: {error.strerror}") from None
         return path
+
+    def may_have_news(self) -> bool:
+        """Return whether somebody waits for a claim, by the ledger as it was read last or by the notes of this clone."""
+        waits = self.snapshot is not None and bool(self.snapshot.state.names("waits"))
+        return waits or bool(list_files(f"{self.repo.scratch}/waiting"))
 
     @property
     def notes(self) -> LockNotes:

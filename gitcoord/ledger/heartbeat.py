@@ -19,8 +19,11 @@ class Due(NamedTuple):
     old: Oid | None = None
 
 
-def due_heartbeat(ctx: Context, actor: Actor) -> Due:
-    """The heartbeat that the actor has to send now, with its object written. Refused if the actor was killed."""
+def due_heartbeat(ctx: Context, actor: Actor, confirms: int = 0) -> Due:
+    """The heartbeat that the actor has to send now, with its object written. Refused if the actor was killed.
+
+    `confirms`: the token of a grant that it confirms.
+    """
     snapshot = read_snapshot(ctx)
     state, world = snapshot.state, ctx.world(snapshot)
     refusal = dead(state, world, actor.agent)
@@ -30,7 +33,7 @@ def due_heartbeat(ctx: Context, actor: Actor) -> Due:
     if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return Due(0)
     session = record.session
-    beat = next_heartbeat(world.heartbeat(actor.agent), actor.agent, session, world)
+    beat = next_heartbeat(world.heartbeat(actor.agent), actor.agent, session, world, confirms=confirms)
     if beat is None:
         return Due(session)
     old = snapshot.session_oid(actor.agent)

@@ -132,11 +132,12 @@ def read_snapshot(
     a `git fetch` that was overtaken: it is fetched once more before the error is raised.
     """
     try:
-        return _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
+        ctx.snapshot = _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
     except CouldNotJudge as error:
         if not ctx.remote or trusting or not _renew(ctx):
             raise error
-    return _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
+        ctx.snapshot = _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
+    return ctx.snapshot
 
 
 def _renew(ctx: Context) -> bool:

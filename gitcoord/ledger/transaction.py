@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
-from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
+from gitcoord.base.names import LEDGER, TIP, Oid, session_ref, shown
 from gitcoord.git.files import remove_file
 from gitcoord.git.store import Operation, SwapFailed, Update, Verify, as_update, move
 from gitcoord.git.tree import TreeEditor
@@ -398,9 +398,19 @@ def _answer(ctx: Context, actor: str, attempt: Attempt) -> Record:
 
 
 def result_for(actor: str, attempt: Attempt) -> Record:
-    """The result, with what the actor lost since its last event."""
+    """The result, with what the actor lost since its last event, and with the requests of others that its events granted."""
     record = agent_record(attempt.snapshot.state, actor)
     result = dict(attempt.decision.result)
+    granted = [row for event in attempt.decision.events for row in event.granted if row["agent"] != actor]
+    if granted:
+        result["granted_to"] = [
+            {
+                "agent": row["agent"],
+                "ticket": row["ticket"],
+                "paths": [shown(name, space) for space, name in row["items"]],
+            }
+            for row in granted
+        ]
     if record is not None and record.lost:
         result["lost"] = [row.to_json() for row in record.lost]
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gitcoord.base.errors import GitcoordError, StoreError
+from gitcoord.cli.entry import news_of
 from gitcoord.git.files import fingerprint
 from gitcoord.ledger.context import Context
 from gitcoord.terminal.call import Call, run
@@ -24,7 +25,7 @@ class _Answer(Screen):
         self.notes: list[str] = []
 
     def answer(self, result: Row, *, ok: bool = True) -> None:
-        self.row = {"ok": ok, **result}
+        self.row = {"ok": ok, **result, **self.news()[0]}
 
     def note(self, *lines: str) -> None:
         self.notes += lines
@@ -40,22 +41,25 @@ class Caller:
 
     def call(self, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
         """(the answer as `--json` gives it, whether it is an error). A refusal has code, message and hints."""
+        screen = _Answer()
         try:
-            return self._run(verb, values, words), False
+            return self._run(screen, verb, values, words), False
         except GitcoordError as error:
             if isinstance(error, StoreError):
                 self.close()  # git may have ended: the next call starts it again
             row = {"ok": False, "error": error.code, "message": error.message, "hints": list(error.hints)}
-            return {**row, **error.data}, True
+            return {**row, **error.data, **screen.news()[0]}, True
         except OSError as error:
             self.close()
             where = f": {error.filename}" if error.filename else ""
             return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
 
-    def _run(self, verb: Verb, values: Values, words: list[str]) -> Row:
-        screen = _Answer()
+    def _run(self, screen: _Answer, verb: Verb, values: Values, words: list[str]) -> Row:
         said = {key: value for key, value in values.items() if value not in ("", False, [])}
-        run(verb, Call(self._context(), screen, self._environ), said, words)
+        call = Call(self._context(), screen, self._environ)
+        call.ctx.snapshot = None  # of an earlier call
+        screen.ask_news = lambda: news_of(call)
+        run(verb, call, said, words)
         return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
 
     def _context(self) -> Context:

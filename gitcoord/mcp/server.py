@@ -23,7 +23,8 @@ from gitcoord.terminal.parser import Values
 
 INSTRUCTIONS = """\
 Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it, and
-release it once the work is committed. Do not change a path that another agent holds: do something else (task_next), or wait. When
+release it once the work is committed. Do not change a path that another agent holds: do something else (task_next), or claim it with
+`queue`: a later result has "news" when it is yours, and when others wait for what you hold. When
 you stop in the middle, hand over (handoff_new). Paths are relative to the directory in which the server was started;
 @name is a resource, such as a deploy target. A result with "ok": false says why in "message", and what helps in "hints".
 """
@@ -83,12 +84,22 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         ttl: Duration = "",
         task: Annotated[str, Field(description="The task this belongs to.")] = "",
         nonce: Annotated[str, Field(description="A key of yours: a repeat under it has no second effect.")] = "",
+        queue: Annotated[
+            bool,
+            Field(
+                description='Where another holds it, take a place in the queue and go on; later results have "news".'
+            ),
+        ] = False,
+        priority: Annotated[
+            Literal["", "critical", "high", "normal", "low"], Field(description="With queue: the class of the request.")
+        ] = "",
     ) -> CallToolResult:
-        """Claim paths before changing them: all or none. A path that another holds is refused, with its holder and since when.
-        Names after "--" may be any; the others are checked for mistakes."""
+        """Claim paths before changing them: all or none. A path that another holds is refused, with its holder and since when;
+        with `queue` the answer has "waiting", your ticket and position. Names after "--" may be any; the others are checked for mistakes."""
         after = paths[paths.index("--") + 1 :] if "--" in paths else []
         words = [*paths[: len(paths) - len(after) - bool(after)], *after]
-        return ask("take", words, **{"--": after}, message=reason, mode=mode, ttl=ttl, task=task, nonce=nonce)
+        said = {"message": reason, "mode": mode, "ttl": ttl, "task": task, "nonce": nonce, "--": after}
+        return ask("take", words, **said, queue=queue, priority=priority)
 
     async def release(
         paths: Annotated[
@@ -99,8 +110,14 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         """Release claimed paths once the work is committed."""
         return ask("release", paths, all=not paths, commit=commit)
 
+    async def leave_queue(
+        paths: Annotated[list[str], Field(description="The paths you waited for; nothing named: all.")] = [],  # noqa: B006
+    ) -> CallToolResult:
+        """Give up your place in the queue of claims."""
+        return ask("take", paths, leave=True)
+
     async def list_(mine: bool = False) -> CallToolResult:
-        """List the live claims and their holders."""
+        """List the live claims and their holders, and who waits for what ("waits")."""
         return ask("list", [], mine=mine)
 
     async def check(paths: Paths) -> CallToolResult:
@@ -108,7 +125,9 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         return ask("check", paths)
 
     list_.__name__ = "list"
-    return [(start, _AGAIN), (claim, _AGAIN), (release, _AGAIN), (list_, _LOOKS), (check, _LOOKS)]
+    return [
+        (start, _AGAIN), (claim, _AGAIN), (release, _AGAIN), (leave_queue, _AGAIN), (list_, _LOOKS), (check, _LOOKS),
+    ]  # fmt: skip
 
 
 def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:

@@ -75,18 +75,19 @@ def _noted(ctx: Context, result: dict[str, object]) -> dict[str, object]:
     return result
 
 
-def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
+def beat(ctx: Context, actor: Actor, *, patient: bool = False, confirms: int = 0) -> bool:
     """Send a heartbeat if one is due. True if the session is alive, False if none is open; Refused if it was killed.
 
     It does not queue: the swap on the agent's own ref is enough. If that fails, another process judged or sent the heartbeat.
-    `patient`: the caller comes again soon, so a remote authority may get the heartbeat with the next push.
+    `patient`: the caller comes again soon, so a remote authority may get the heartbeat with the next push. `confirms`: the token
+    of a grant that the heartbeat confirms.
     """
     if ctx.remote:
         from gitcoord.ledger.remote.transaction import push_heartbeat
 
-        session = push_heartbeat(ctx, lambda: due_heartbeat(ctx, actor), actor.agent, patient=patient)
+        session = push_heartbeat(ctx, lambda: due_heartbeat(ctx, actor, confirms), actor.agent, patient=patient)
     else:
-        session = _beat_here(ctx, actor)
+        session = _beat_here(ctx, actor, confirms)
     if session is None:
         return True
     # It counts only if the ledger, read after the swap, still has this session open.
@@ -94,9 +95,9 @@ def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
     return bool(session) and now is not None and now.state == OPEN and now.session == session
 
 
-def _beat_here(ctx: Context, actor: Actor) -> int | None:
+def _beat_here(ctx: Context, actor: Actor, confirms: int) -> int | None:
     """The session of the heartbeat that was sent; 0 if none is open, None if no heartbeat was due."""
-    due = due_heartbeat(ctx, actor)
+    due = due_heartbeat(ctx, actor, confirms)
     if due.operation is None:
         return None if due.session else 0
     try:

@@ -109,7 +109,7 @@ def _split(verb: Verb, words: list[str]) -> tuple[Values, list[str]]:
         raise NotQuick
     if any(option.required and option.name not in values for option in verb.options):
         raise NotQuick
-    if after and verb.words == "PATH...":
+    if after and verb.words.strip("[]") == "PATH...":
         values["--"] = after  # names that are not checked for mistakes
     return values, found
 

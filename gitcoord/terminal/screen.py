@@ -28,6 +28,7 @@ class Screen:
         self.quiet = quiet
         self._environ = environ
         self._colour = {1: False, 2: False}
+        self.ask_news: Callable[[], tuple[Row, list[str]]] | None = None  # told once, with the answer
 
     def use_settings(self, settings: Settings) -> None:
         """`color.ui` decides, as for git; NO_COLOR and a dumb terminal say no where it is 'auto'."""
@@ -53,7 +54,17 @@ class Screen:
 
     def answer(self, result: Row, *, ok: bool = True) -> None:
         if self.json:
-            put(1, dumps({"ok": ok, **result}) + "\n")
+            put(1, dumps({"ok": ok, **result, **self.news()[0]}) + "\n")
+
+    def news(self) -> tuple[Row, list[str]]:
+        """The news for the agent: fields of the answer, or lines. Asked once, and never where nothing is printed."""
+        ask, self.ask_news = self.ask_news, None
+        return ask() if ask is not None and not self.quiet else ({}, [])
+
+    def tell_news(self) -> None:
+        """After the answer: the news as lines. With --json they are part of the answer."""
+        if not self.json:
+            self.note(*(f"note: {line}" for line in self.news()[1]))
 
     def fail(self, error: GitcoordError) -> int:
         """Print an error; gives its exit code."""
@@ -61,13 +72,14 @@ class Screen:
             row: Row = {"ok": False, "error": error.code, "message": error.message, **error.data}
             if error.hints:
                 row["hints"] = list(error.hints)
-            put(1, dumps(row) + "\n")
+            put(1, dumps({**row, **self.news()[0]}) + "\n")
         else:
             put(2, f"error: {printable(error.message)}\n")
             held = error.data.get("held")
             if isinstance(held, list):
                 put(2, "".join(f"  {line}\n" for line in self.claim_lines(held, 2)))
             put(2, "".join(f"hint: {printable(hint)}\n" for hint in error.hints))
+            self.tell_news()
         return error.exit_code
 
     def table(self, rows: list[list[str]], colours: list[str], fd: int = 1) -> list[str]:

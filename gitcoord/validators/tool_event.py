@@ -46,6 +46,14 @@ class Answer(NamedTuple):
     reason: str = ""  # for the agent and the person beside it; never empty with DENY and ASK
     context: str = ""  # text for the agent's context, at a start
 
+    def with_words(self, words: str) -> Answer:
+        """The answer with more words for the agent."""
+        if not words:
+            return self
+        if self.decision != ALLOW:
+            return self._replace(reason=f"{self.reason}\n{words}")
+        return self._replace(context="\n".join(filter(None, (self.context, words))))
+
 
 class Reply(NamedTuple):
     """The exact bytes that the tool sees."""

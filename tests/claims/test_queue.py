@@ -85,6 +85,20 @@ def test_leave(world: World) -> None:
     assert world.claims() == []
 
 
+def test_leave_without_a_path_leaves_every_place(world: World) -> None:
+    world.take("src")
+    world.take("docs")
+    _queue(world, "bob", "src")
+    _queue(world, "bob", "docs")
+    _queue(world, "carol", "docs")
+    left = world.claim("--leave", "--json", agent="bob").json["left"]
+    assert [row["paths"] for row in left] == [["src"], ["docs"]]
+    assert [row["agent"] for row in world.claim("list", "--json").json["waits"]] == ["carol"]
+    assert world.claim("--leave", agent="bob").out == "you wait for nothing\n"
+    assert world.claim("--leave", "--ticket", "99", agent="bob").out == "nobody waits with ticket 99\n"
+    assert world.claim("list", agent="bob").err == "", "who left needs no news of it"
+
+
 def test_everybody_sees_who_waits(world: World) -> None:
     world.take("src/a.py")
     ticket = _queue(world, "bob", "src/a.py", "-m", "new login")["ticket"]
@@ -123,6 +137,8 @@ def test_the_wait_that_closes_a_circle_is_refused(world: World) -> None:
 
 def test_what_does_not_go_together(world: World) -> None:
     assert "either --wait or --queue" in world.claim("src", "--wait", "1m", "--queue").err
+    assert "--ticket is for --leave" in world.claim("src", "--ticket", "3").err
+    assert "no path was named" in world.claim("take", "-m", "x").err
     assert "--priority is for" in world.claim("src", "--priority", "high").err
 
 

@@ -21,7 +21,7 @@ from tests.support import COORD
 SECTIONS = {"state": "it parses", "changed": "the lexer", "remaining": "the printer", "next": "write print_tree()"}
 LOOKING = {"list", "check", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}
 CHANGING = {
-    "start", "claim", "release", "handoff_new", "handoff_accept", "task_next", "task_take", "task_complete", "task_fail",
+    "start", "claim", "release", "leave_queue", "handoff_new", "handoff_accept", "task_next", "task_take", "task_complete", "task_fail",
     "journal_add", "note",
 }  # fmt: skip
 
@@ -80,6 +80,25 @@ def test_claims_from_start_to_release(world: World) -> None:
         assert [(row["path"], len(row["files"])) for row in given["released"]] == [("src/a.py", 1)]
         assert (await ask("release", wrong=True, paths=["src/a.py"]))["error"] == "not-held"
         assert (await ask("list", mine=True))["claims"] == [] == world.claims()
+
+    session(world, body)
+
+
+def test_waiting(world: World) -> None:
+    world.take("src/a.py", agent="bob")
+
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        row = await ask("claim", paths=["src/a.py"], queue=True, priority="high", reason="parsing")
+        assert (row["ok"], row["waiting"], row["position"], row["held"][0]["agent"]) == (False, True, 1, "bob")
+        assert (await ask("list"))["waits"][0]["ticket"] == row["ticket"]
+        assert [left["ticket"] for left in (await ask("leave_queue"))["left"]] == [row["ticket"]]
+        again = await ask("claim", paths=["src/a.py"], queue=True)
+        world.claim("release", "src/a.py", agent="bob")
+        (news,) = (await ask("claim", wrong=True, paths=["status"]))["news"]["granted"]
+        assert (news["path"], news["ticket"], news["confirmed"]) == ("src/a.py", again["ticket"], True)
+        world.claim("--queue", "src", agent="carol")
+        assert [w["agent"] for w in (await ask("check", paths=["src"]))["news"]["waiters"]] == ["carol"]
 
     session(world, body)
 
@@ -147,7 +166,7 @@ def test_what_is_offered_and_how_it_says_no(world: World) -> None:
             assert hints is not None and hints.read_only_hint is (name in LOOKING) and hints.open_world_hint is False
             assert tool.description and (name in LOOKING or hints.destructive_hint is False)
         again = {n for n, t in tools.items() if t.annotations is not None and t.annotations.idempotent_hint}
-        assert again == {"start", "claim", "release", "handoff_accept", "task_take"}
+        assert again == {"start", "claim", "release", "leave_queue", "handoff_accept", "task_take"}
         assert client.server_info is not None and client.server_info.name == "gitcoord"
         assert "Call `start` first" in str(client.instructions)
         ask = asking(client)

@@ -111,7 +111,7 @@ def test_both_understand_the_same(words: list[str]) -> None:
 
 
 NEITHER = (
-    ["take"], ["take", "--json"], ["list", "a"], ["show"], ["show", "a", "b"], ["check"], ["disown", "a"], ["disown", "--reason", "x"],
+    ["list", "a"], ["show"], ["show", "a", "b"], ["check"], ["disown", "a"], ["disown", "--reason", "x"],
     ["takeover", "a"], ["takeover", "a", "--token", "3", "--reason", "x"], ["takeover", "a", "--force", "--reason", "x"],
     ["a", "--nope"], ["a", "-z"], ["a", "--mode", "exclusive"], ["a", "--mode"], ["a", "-m"], ["a", "--json=yes"], ["a", "--json="],
     ["a", "--mod", "read"], ["-rf"], ["release", "--all=1"], ["take", "-rf"], ["list", "-q"], ["a", "-qz"], ["a", "-qm"], ["list", "--", "a"], ["disown", "a", "b", "--reason", "x"],

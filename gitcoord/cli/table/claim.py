@@ -13,7 +13,7 @@ VERBS = {
     "take": row(
         "Claim paths (or @resources): all of them or none.",
         "claims.cli:take",
-        "PATH...",
+        "[PATH...]",
         Option("mode", "read|intent|write", "What you want to do there; default: write."),
         Option("ttl", "duration", "The claim expires after this long without activity; default: 30m, or as it was."),
         Option("message", "text", "What for: shown to others who ask for the path.", "m", also="reason"),
@@ -23,7 +23,8 @@ VERBS = {
         Option("wait", "duration", "Wait in the queue up to this long instead of failing at once."),
         Option("queue", "flag", "Take a place in the queue and go on; the same command later takes what is yours."),
         Option("priority", "critical|high|normal|low", "The class of the request in the queue; default: normal."),
-        Option("leave", "flag", "Give up your place in the queue."),
+        Option("leave", "flag", "Give up your place in the queue; without a path, every place of yours."),
+        Option("ticket", "number", "The request that --leave withdraws; a person may withdraw anybody's."),
         NONCE,
         Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
         QUIET,
@@ -112,8 +113,9 @@ def _guess(words: list[str]) -> list[str]:
         return words
     for verb in ("take", "list"):
         try:
-            parse(VERBS, [verb, *words])
-            return [verb, *words]
+            _, values, paths = parse(VERBS, [verb, *words])
         except NotQuick:
             continue
+        if verb == "list" or paths or values.get("leave"):
+            return [verb, *words]
     return ["take", *words]

@@ -1,0 +1,29 @@
+"""The news of the queue of claims in the guard's answers: a claim that is the agent's now, and who waits for what it holds."""
+
+from __future__ import annotations
+
+from gitcoord.claims.news import news_lines, news_or_none
+from gitcoord.git.files import append_file, read_file, remove_file
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+
+
+def queue_news(ctx: Context, actor: Actor) -> str:
+    """The news that are due, each once."""
+    news = news_or_none(ctx, actor)
+    lines = news_lines(news) if news is not None else []
+    return "\n".join(f"gitcoord: {line}" for line in lines)
+
+
+def keep_news(ctx: Context, actor: Actor) -> None:
+    """Keep the news that are due for the end of this tool call: the tool takes no text for the agent before it."""
+    words = queue_news(ctx, actor)
+    if words:
+        append_file(ctx.scratch(f"guard/news/{actor.agent}"), f"{words}\n".encode("utf-8", "surrogateescape"))
+
+
+def kept_news(ctx: Context, agent: str) -> str:
+    path = f"{ctx.repo.scratch}/guard/news/{agent}"
+    words = read_file(path).decode("utf-8", "surrogateescape").strip()
+    remove_file(path)
+    return words
