@@ -149,7 +149,9 @@ def test_start_and_an_accepted_handoff_show_it(world: World) -> None:
     )
     assert "    | for bob\n" in world.coord("start", agent="bob").out
     assert "for bob" not in world.coord("start", agent="bob").out
-    said = [word for name in ("state", "changed", "remaining", "next") for word in (f"--{name}", "the login form works")]
+    said = [
+        word for name in ("state", "changed", "remaining", "next") for word in (f"--{name}", "the login form works")
+    ]
     offer = world.handoff("new", "--to", "carol", *said, "--json", agent="bob").json
     done = world.handoff("accept", offer["id"], agent="carol")
     assert "    | for bob\n" in done.out
