@@ -521,7 +521,7 @@ made() { grep -qs '^# Made by git coord install-hooks' "$@"; }
 is_served() { made "$1/hooks/pre-receive" "$1/hooks/pre-receive.d/gitcoord"; }
 
 is_hooked() {
-    is_managed "$1" || made "$1/hooks/pre-commit" "$1"/hooks/gitcoord-* || { ! is_served "$1" && made "$1"/hooks/*; }
+    is_managed "$1" || made "$1/hooks/pre-commit" "$1"/hooks/gitcoord-* "$1"/gitcoord-hooks/* || { ! is_served "$1" && made "$1"/hooks/*; }
 }
 
 # Whether the files of a hook manager ask gitcoord, and it is set up there.

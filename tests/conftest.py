@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Path(xdg, "git/config").write_text(_CONFIG)
     date = "2030-01-02T03:04:05+0000"
     os.environ |= {
-        "HOME": str(home), "XDG_CONFIG_HOME": str(xdg), "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1",
+        "HOME": str(home), "XDG_CONFIG_HOME": str(xdg), "XDG_DATA_HOME": f"{_place}/data", "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "Ada Tester", "GIT_AUTHOR_EMAIL": "ada@example.com", "GIT_AUTHOR_DATE": date,
         "GIT_COMMITTER_NAME": "Ada Tester", "GIT_COMMITTER_EMAIL": "ada@example.com", "GIT_COMMITTER_DATE": date,
         "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8",

@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.base.names import printable
-from gitcoord.cli.setup_hooks import edit_lines, manager_edits, note_manager, tell_missing, write_edits
+from gitcoord.cli.setup_hooks import (
+    edit_lines,
+    hook_lines,
+    manager_edits,
+    manager_files,
+    plan_hooks,
+    tell_missing,
+    write_edits,
+)
 from gitcoord.cli.setup_ledger import LOCAL, archive, chosen_ledger, confirm, ledger_lines, tell_authority, tell_policy
-from gitcoord.cli.setup_marks import chosen_marks, tell_protection
+from gitcoord.cli.setup_marks import chosen_marks, tell_protection, tell_uncommitted
 from gitcoord.cli.setup_person import offer_person
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import change_lines, kit
 from gitcoord.gates.hooks.manager_files import FileEdit
 from gitcoord.gates.hooks.managers import Managed
 from gitcoord.gates.hooks.presence import missing_gates
@@ -34,7 +41,8 @@ class _Parts(NamedTuple):
     ledger: Membership
     files: list[str]  # missing files of the starter policy
     marks: list[Suggestion]
-    hooks: hooks.Plan | Managed
+    hooks: hooks.Plan
+    manager: Managed | None  # of the repository's other hooks
     trunk: str
     edits: list[FileEdit]  # of the hook manager's own files
     tools: list[harness.Change]
@@ -60,13 +68,14 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         result |= _apply(call, parts)
         parts = parts._replace(tools=harness.apply(parts.tools, place))
     missing = [] if dry_run else missing_gates(call.ctx)
-    result |= _hooks_row(parts.hooks) | {"tools": [change.row() for change in parts.tools]}
+    result |= _hooks_row(parts) | {"tools": [change.row() for change in parts.tools]}
     result |= {"marked": [row.line for row in parts.marks], "missing_gates": [gate.event for gate in missing]}
     call.screen.answer({"changed": bool(todo) and not dry_run, **result}, ok=not missing)
-    written = [*result["policy"], *(edit.name for edit in parts.edits)]
-    _end(call, tools.to_commit(written, parts.tools, place), todo=bool(todo), dry_run=dry_run, whole=not missing)
+    _end(call, todo=bool(todo), dry_run=dry_run, whole=not missing)
     if not dry_run:
-        note_manager(call, parts.hooks)
+        tell_uncommitted(
+            call, [*policy.FILES, *manager_files(call, parts.manager), *tools.of_project(parts.tools, place)]
+        )
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
         offer_person(call)
@@ -83,31 +92,28 @@ def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_ru
     ledger = chosen_ledger(call, values, dry_run=dry_run)
     there = ledger.here and not ledger.other
     gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
-    plan = hooks.plan(call.ctx, kit(), gates)
+    plan, manager = plan_hooks(call, gates)
     marks = [] if pull else chosen_marks(call, values, new=bool(files), dry_run=dry_run)
-    edits = manager_edits(call, values, plan, dry_run=dry_run)
-    return _Parts(ledger, files, marks, plan, gates[0].removeprefix("refs/heads/"), edits, changes, pull)
+    edits = manager_edits(call, values, manager, dry_run=dry_run)
+    return _Parts(ledger, files, marks, plan, manager, gates[0].removeprefix("refs/heads/"), edits, changes, pull)
 
 
 def _apply(call: Call, parts: _Parts) -> dict[str, object]:
     plan = parts.hooks
     if parts.ledger.other:
         archive(call, parts.ledger.ends)  # with the hooks
-        plan = hooks.plan(call.ctx, kit(), [f"refs/heads/{parts.trunk}"])
+        plan, _ = plan_hooks(call, [f"refs/heads/{parts.trunk}"])
     result = _begin(call, parts.ledger, pull=bool(parts.pull))
     written: list[str] = result["policy"]
     written += [name for name in mark(call.ctx, parts.marks) if name not in written]
-    if isinstance(plan, hooks.Plan):
-        hooks.install(call.ctx, plan)
+    hooks.install(call.ctx, plan)
     write_edits(call, parts.edits)
     return result
 
 
-def _hooks_row(plan: hooks.Plan | Managed) -> dict[str, object]:
-    if isinstance(plan, hooks.Plan):
-        return plan.result()
-    none: dict[str, object] = {"way": "managed", "directory": "", "hooks": [], "gate_refs": []}
-    return {**none, "manager": plan.manager, "snippet": plan.snippet}
+def _hooks_row(parts: _Parts) -> dict[str, object]:
+    manager = parts.manager
+    return parts.hooks.result() | ({"manager": manager.manager, "snippet": manager.snippet} if manager else {})
 
 
 def _begin(call: Call, found: Membership, *, pull: bool) -> dict[str, Any]:
@@ -138,27 +144,23 @@ def _todo(call: Call, parts: _Parts) -> list[str]:
         lines.append(f"name the authority in .gitcoord/config: {printable(parts.ledger.remote)}")
     if parts.marks:
         lines.append(f"mark {len(parts.marks)} pattern{'' if len(parts.marks) == 1 else 's'} in .gitattributes")
-    if isinstance(plan, hooks.Plan) and plan.changes:
-        lines += change_lines(plan.steps + plan.other, done=False)
-        if plan.settings:
-            lines.append(f"note in the local settings which refs are judged: {printable(', '.join(plan.gates))}")
+    if plan.changes:
+        lines += hook_lines(plan, parts.manager)
     return lines + edit_lines(parts.edits) + tools.lines(parts.tools)
 
 
 def _already(parts: _Parts) -> list[str]:
-    ready = isinstance(parts.hooks, hooks.Plan) and not parts.hooks.changes
+    ready = not parts.hooks.changes and parts.manager is None
     rows = [("the ledger", parts.there), ("the policy", not parts.files and not parts.pull), ("the hooks", ready)]
     found = [name for name, is_there in [*rows, ("the agent tools", tools.ready(parts.tools))] if is_there]
     return [f"already there: {', '.join(found)}"] if found else []
 
 
-def _end(call: Call, files: list[str], *, todo: bool, dry_run: bool, whole: bool) -> None:
+def _end(call: Call, *, todo: bool, dry_run: bool, whole: bool) -> None:
     if dry_run:
         call.screen.say("nothing was changed")
         return
     state = "gitcoord is set up" if whole else "gitcoord is set up, without the gates that are named below"
     call.screen.say(state if todo else f"nothing to do: {state}")
-    if files:
-        call.screen.hint(f"look at {', '.join(files)}, then commit them")
     if todo:
         call.screen.hint("claim a path: git claim <path>", "take it all away again: git coord teardown")

@@ -7,7 +7,7 @@ from pathlib import Path
 from gitcoord.base.names import printable
 from gitcoord.cli.setup_ledger import is_asked, said_yes
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import registry, show_snippet
+from gitcoord.gates.hooks.cli import change_lines, kit, show_snippet
 from gitcoord.gates.hooks.manager_files import FileEdit, files_that_ask, plan_edits
 from gitcoord.gates.hooks.managers import Managed
 from gitcoord.gates.hooks.presence import MissingGate
@@ -15,23 +15,26 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
 
-def manager_edits(call: Call, values: Values, plan: hooks.Plan | Managed, *, dry_run: bool) -> list[FileEdit]:
+def plan_hooks(call: Call, gates: list[str]) -> tuple[hooks.Plan, Managed | None]:
+    """The hooks that will be installed, and the manager of the others, whose files call them."""
+    found = hooks.plan(call.ctx, kit(), gates)
+    if isinstance(found, Managed):
+        return hooks.plan_beside(call.ctx, kit(), gates, found), found
+    return found, None
+
+
+def manager_edits(call: Call, values: Values, manager: Managed | None, *, dry_run: bool) -> list[FileEdit]:
     """The edits of the hook manager's own files, which are shown first. Without --edit-hooks a person is asked."""
-    if not isinstance(plan, Managed):
+    if manager is None:
         return []
-    edits, by_hand = plan_edits(call.ctx.repo.worktree, plan)
-    call.screen.note(f"note: {plan.manager} looks after the hooks here ({printable(plan.why)})")
-    if "reference-transaction" not in plan.events:
-        call.screen.note(
-            f"note: {plan.manager} knows no reference-transaction: fast-forward, rebase, am and update-ref go unjudged here",
-            f"note: a commit that skips the hooks of {plan.manager} is judged only when it is pushed",
-        )
+    edits, by_hand = plan_edits(call.ctx.repo.worktree, manager)
+    if not edits and not by_hand and manager.file_of("pre-commit"):
+        return []  # all of its files ask gitcoord already
+    call.screen.note(f"note: {manager.manager} looks after the hooks here ({printable(manager.why)})")
     if by_hand:
         call.screen.note(f"note: to be edited by hand: {printable(', '.join(by_hand))}")
     if by_hand or not edits:
-        if not edits and not by_hand and plan.file_of("pre-commit"):
-            return []  # all of its files ask gitcoord already
-        show_snippet(call, {"snippet": plan.snippet})
+        show_snippet(call, {"snippet": manager.snippet})
     if not edits:
         return []
     call.screen.say("these lines make it ask gitcoord; they do nothing where gitcoord is not set up:")
@@ -42,7 +45,22 @@ def manager_edits(call: Call, values: Values, plan: hooks.Plan | Managed, *, dry
     if dry_run or not is_asked(values):
         call.screen.hint("let setup add them: git coord setup --edit-hooks")
         return []
-    return edits if said_yes(f"add them to the files of {plan.manager}?") else []
+    return edits if said_yes(f"add them to the files of {manager.manager}?") else []
+
+
+def hook_lines(plan: hooks.Plan, manager: Managed | None) -> list[str]:
+    """One line for each hook that will be installed; beside a manager one for all that its files call."""
+    called = [step for step in plan.steps if manager and step.path.startswith(plan.directory)]
+    lines = change_lines([step for step in plan.steps + plan.other if step not in called], done=False)
+    if manager and any(step.action != "unchanged" for step in called):
+        lines.insert(0, f"install the hooks that {manager.manager} calls: {printable(plan.directory)}")
+    if plan.settings:
+        lines.append(f"note in the local settings which refs are judged: {printable(', '.join(plan.gates))}")
+    return lines
+
+
+def manager_files(call: Call, manager: Managed | None) -> list[str]:
+    return files_that_ask(call.ctx.repo.worktree, manager) if manager else []
 
 
 def edit_lines(edits: list[FileEdit]) -> list[str]:
@@ -66,9 +84,3 @@ def tell_missing(call: Call, missing: list[MissingGate]) -> None:
         call.screen.paint("not in place: commits and pushes are not judged here by these hooks:", "yellow", 2),
         *(f"  {gate.event}: {printable(gate.why)}" for gate in missing),
     )
-
-
-def note_manager(call: Call, plan: hooks.Plan | Managed) -> None:
-    """Note this repository for `install.sh --uninstall` where the hook manager's files ask gitcoord."""
-    if isinstance(plan, Managed) and files_that_ask(call.ctx.repo.worktree, plan):
-        hooks.register(call.ctx, registry())

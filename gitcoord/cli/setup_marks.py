@@ -6,11 +6,16 @@ from gitcoord.base.names import printable
 from gitcoord.cli.setup_ledger import is_asked, said_yes
 from gitcoord.gates.cli_policy import suggestion_lines
 from gitcoord.policy.suggest import Suggestion
-from gitcoord.policy.survey import Protection, suggestions
+from gitcoord.policy.survey import ATTRIBUTES, Protection, suggestions
+from gitcoord.policy.uncommitted import commit_command, marked_now, uncommitted
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
 _NAMED = 4
+
+
+def _count(files: list[str]) -> str:
+    return f"{len(files)} file{'' if len(files) == 1 else 's'}"
 
 
 def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> list[Suggestion]:
@@ -29,11 +34,23 @@ def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> lis
 
 
 def tell_protection(call: Call, protection: Protection) -> None:
-    """Two lines: what is protected now, and what is not."""
+    """Two lines: what is protected, now and once the marks are committed, and what is not."""
     files, others = len(protection.marked), protection.others
     names = ", ".join(protection.marked[:_NAMED]) + (", ..." if files > _NAMED else "")
-    count = f"{files} file{'' if files == 1 else 's'}"
-    call.screen.say(f"protected: {count} may change only under a claim{f' ({printable(names)})' if names else ''}")
+    now = marked_now(call.ctx, protection.marked)
+    when = "protected"
+    if len(now) < files:
+        when = f"protected now: {_count(now)}; once {ATTRIBUTES} is committed"
+    named = f" ({printable(names)})" if names else ""
+    call.screen.say(f"{when}: {_count(protection.marked)} may change only under a claim{named}")
     call.screen.say(
         f"not protected: {others} other file{'' if others == 1 else 's'}, unless claimed; what to mark: git coord policy suggest"
     )
+
+
+def tell_uncommitted(call: Call, names: list[str]) -> None:
+    """Files of gitcoord that are not committed, whoever wrote them and when: nobody else has them before."""
+    found = uncommitted(call.ctx, names)
+    if found:
+        call.screen.note(f"not committed yet: {printable(', '.join(found))}")
+        call.screen.hint(f"look at them, then: {commit_command(call.ctx, found)}")

@@ -70,7 +70,9 @@ def _tell(call: Call, result: Row, where: str) -> None:
     written: list[str] = result.get("policy", [])
     call.screen.say(*(f"wrote {name}" for name in written))
     if written:
-        call.screen.hint("look at these files, then commit them")
+        from gitcoord.policy.uncommitted import commit_command
+
+        call.screen.hint(f"look at them, then: {commit_command(call.ctx, written)}")
 
 
 def _initialiser(call: Call) -> Actor:

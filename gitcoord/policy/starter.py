@@ -154,7 +154,7 @@ ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**
 # tests/** gitcoord-writers=test,code
 """
 _MARK = "gitcoord-claim"
-_FILES = (".gitcoord/config", ".gitcoord/rules.md", ".gitattributes")
+FILES = (".gitcoord/config", ".gitcoord/rules.md", ".gitattributes")
 
 
 def missing_starter(repo: Repo) -> list[str]:
@@ -162,11 +162,11 @@ def missing_starter(repo: Repo) -> list[str]:
     if not repo.worktree:
         return []
     top = Path(repo.worktree)
-    for name in (".gitcoord", *_FILES):
+    for name in (".gitcoord", *FILES):
         if (top / name).is_symlink():
             raise UsageError(f"{name} is a symbolic link", hints=("gitcoord writes only to files of this repository",))
-    missing = [name for name in _FILES[:2] if not (top / name).exists()]
-    return missing if _MARK.encode() in _content(top / _FILES[2]) else [*missing, _FILES[2]]
+    missing = [name for name in FILES[:2] if not (top / name).exists()]
+    return missing if _MARK.encode() in _content(top / FILES[2]) else [*missing, FILES[2]]
 
 
 def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[str]:
@@ -184,7 +184,7 @@ def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[s
 def unnamed(repo: Repo, root: str, remote: str) -> dict[str, str]:
     """The settings of an existing policy that name another ledger than this root, or another authority than this remote, with
     the values that they should have. '' says nothing."""
-    file = Path(repo.worktree, _FILES[0])
+    file = Path(repo.worktree, FILES[0])
     if not repo.worktree or not file.exists() or file.is_symlink():
         return {}
     wanted = {"gitcoord.root": root, "gitcoord.authority": remote}
@@ -199,9 +199,9 @@ def name_ledger(repo: Repo, root: str, remote: str) -> list[str]:
     """Write these settings; gives the names of the files that changed. git edits the file: everything else in it stays."""
     settings = unnamed(repo, root, remote)
     for key, value in settings.items():
-        answer = set_in_file(repo.env, key, value, file=str(Path(repo.worktree, _FILES[0])))
-        answer.require(f"git cannot write {key} to {_FILES[0]}", StoreError)
-    return [_FILES[0]] if settings else []
+        answer = set_in_file(repo.env, key, value, file=str(Path(repo.worktree, FILES[0])))
+        answer.require(f"git cannot write {key} to {FILES[0]}", StoreError)
+    return [FILES[0]] if settings else []
 
 
 def remove_starter(
@@ -249,7 +249,7 @@ def _is_policy(path: Path) -> bool:
 def _starter(root: str, email: str, remote: str) -> dict[str, bytes]:
     authority = AUTHORITY.format(remote=remote) if remote else ""
     config = CONFIG.format(root=root, person=_person(email), authority=authority)
-    return dict(zip(_FILES, (text.encode() for text in (config, RULES, ATTRIBUTES))))
+    return dict(zip(FILES, (text.encode() for text in (config, RULES, ATTRIBUTES))))
 
 
 def _content(path: Path) -> bytes:

@@ -139,7 +139,7 @@ def test_init_records_the_sync_branch_and_the_case(plain: World) -> None:
 def test_the_starter_policy_is_valid_and_binds_nothing_but_itself(plain: World) -> None:
     done = plain.coord("init", "--policy")
     assert done.out.splitlines()[1:] == ["wrote .gitcoord/config", "wrote .gitcoord/rules.md", "wrote .gitattributes"]
-    assert "hint: look at these files, then commit them" in done.err
+    assert "hint: look at them, then: git add -- .gitcoord/config" in done.err
     first, guard, *roles = plain.git("config", "-f", ".gitcoord/config", "--list").splitlines()
     assert (first, guard) == (f"gitcoord.root={plain.head}", "guard.autoclaim=true")
     names = ["orchestrator", "code", "test", "debug", "verify", "explore"]

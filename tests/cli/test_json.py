@@ -387,6 +387,7 @@ def test_hooks_setup_and_teardown(git_repo: GitRepo, tmp_path: Path, way: str) -
     rows = holds(coord("setup"), "set up whole")["tools"]
     assert {row["action"] for row in rows} == {"left", "unchanged"}
     assert holds(coord("install-hooks"), "installed hooks")["changed"] is False
+    assert holds(coord("repositories"), "repositories")["repositories"]
     assert holds(coord("uninstall-hooks"), "removed hooks")["changed"] is True
     if way == CHAIN:
         world.write("lefthook.yml", "")

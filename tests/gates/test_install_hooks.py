@@ -422,7 +422,7 @@ def test_a_manager_is_told_and_nothing_changed(place: Place, tmp_path: Path, cas
     done = place.coordinate("install-hooks", "--json")
     assert (done.code, done.json["error"], done.json["manager"]) == (1, "managed", manager), done
     for event in ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push"):
-        assert f"git-claim --gate {event}" in done.json["snippet"]
+        assert f"gitcoord-hooks/{event}" in done.json["snippet"]
     shown = place.coordinate("install-hooks")
     assert done.json["snippet"] in shown.out and manager in shown.err
     ours = [name for name in picture(place.top) if not name.startswith(".git/gitcoord/")]
@@ -485,8 +485,10 @@ def test_a_hooks_directory_that_is_a_link_is_not_ours(place: Place, tmp_path: Pa
 
 
 def snippet(place: Place, **settings: str) -> str:
+    """The lines that a manager needs; the hooks that they call are installed."""
     for key, value in settings.items():
         place.git("config", key.replace("_", "."), value)
+    assert place.coordinate("setup", "--no-tools").code == 1, "its files do not call them yet"
     return str(place.coordinate("install-hooks", "--json").json["snippet"])
 
 
@@ -531,7 +533,11 @@ def test_the_snippet_for_pre_commit_works(place: Place) -> None:
 @only_chained
 def test_pre_commit_leaves_the_range_out_where_a_root_is_pushed(place: Place) -> None:
     place.write(".pre-commit-config.yaml", "repos: []\n")
-    (entry,) = [line.split("entry: ")[1] for line in snippet(place).splitlines() if "--gate pre-push" in line]
+    (entry,) = [
+        line.split("entry: ")[1]
+        for line in snippet(place).splitlines()
+        if "gitcoord-hooks/pre-push" in line and "entry" in line
+    ]
     told = {"LOCAL_BRANCH": "refs/heads/main", "REMOTE_BRANCH": "refs/heads/new", "REMOTE_NAME": "o", "REMOTE_URL": "u"}
     env = {**os.environ, **place.path, **{f"PRE_COMMIT_{word}": value for word, value in told.items()}}
     subprocess.run(shlex.split(entry), cwd=place.top, env=env, stdin=subprocess.DEVNULL, check=True)
@@ -541,11 +547,12 @@ def test_pre_commit_leaves_the_range_out_where_a_root_is_pushed(place: Place) ->
 @only_chained
 def test_the_snippet_for_lefthook_works(place: Place) -> None:
     place.write("lefthook.yml", "")
-    lines = [line.strip() for line in snippet(place).splitlines() if "git-claim --gate" in line]
+    lines = [line.strip() for line in snippet(place).splitlines() if "gitcoord-hooks" in line]
     for line in lines:
-        words = line.replace("{0}", "prepared b").replace("{1}", "prepared")
-        subprocess.run(["sh", "-c", words], cwd=place.top, env={**os.environ, **place.path}, input=b"in\n", check=True)
-    assert place.calls() == [line for event in EVENTS for line in (f"--gate|{event}|prepared|b|", "in")]
+        words = line.replace("{0}", "prepared b")
+        moved = f"{'0' * 40} {'1' * 40} refs/heads/main\n"
+        subprocess.run(["sh", "-c", words], cwd=place.top, input=moved, text=True, check=True)
+    assert place.calls() == [line for event in EVENTS for line in (f"--gate|{event}|prepared|b|", moved[:-1])]
 
 
 # --- where it does not apply --------------------------------------------------------------------------------------

@@ -309,7 +309,7 @@ def test_uninstalling_takes_the_hooks_out_where_it_is_asked_to(hooked: tuple[Hom
 def test_uninstalling_asks_at_a_terminal(hooked: tuple[Home, list[Path]]) -> None:
     home, repositories = hooked
     world = World(repositories[0], made=True)
-    env = {**home.env, "GITCOORD_AGENT": ""}
+    env = {**home.env, "GITCOORD_AGENT": "", "XDG_DATA_HOME": str(home.data.parent)}
     with world.terminal("--uninstall", argv=[str(INSTALLER)], env=env) as shown:
         shown.until(lambda text: b"[Y/n]" in text)
         shown.type("y\n")
@@ -367,7 +367,7 @@ def test_uninstalling_knows_where_a_hook_manager_asks_gitcoord(hooked: tuple[Hom
     text = (managed / ".husky/pre-commit").read_text()
     assert f"the hooks out of {managed}/.git\n" in home.ok(INSTALLER, "--uninstall", "--dry-run")
     said = home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
-    assert "git-claim" in text and f"took the hooks out of {managed}/.git\n" in said
+    assert "gitcoord-hooks" in text and f"took the hooks out of {managed}/.git\n" in said
     assert (managed / ".husky/pre-commit").read_text() == "echo mine\n"
     assert commits(home, managed).returncode == 0
 

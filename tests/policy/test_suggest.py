@@ -120,9 +120,9 @@ def test_setup_asks_a_person_and_shows_what_is_protected(place: Place) -> None:
         os.write(shown._master, b"y\n")
         done = shown.end()
     assert done.code == 0, done
-    ends = [line for line in done.out.splitlines() if "protected: " in line]
+    ends = [line for line in done.out.splitlines() if "protected" in line]
     assert ends == [
-        "protected: 6 files may change only under a claim (.gitattributes, .gitcoord/config, .gitcoord/rules.md, package-lock.json, ...)",
+        "protected now: 0 files; once .gitattributes is committed: 6 files may change only under a claim (.gitattributes, .gitcoord/config, .gitcoord/rules.md, package-lock.json, ...)",
         "not protected: 1 other file, unless claimed; what to mark: git coord policy suggest",
     ]
 

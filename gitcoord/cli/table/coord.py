@@ -14,7 +14,7 @@ HEADINGS = {
     "start here": "setup init start run demo teardown",
     "everyday": "status commit sync worktree journal note number once stop",
     "tasks and handoffs": "task dispatch",
-    "rules and gates": "rules policy role approvals approve deny kill revive halt unhalt install-hooks uninstall-hooks gate",
+    "rules and gates": "rules policy role approvals approve deny kill revive halt unhalt install-hooks uninstall-hooks repositories gate",
     "machines and servers": "deploy deploys server",
     "looking into it": "agents resources log why contention watch fsck version",
     "plumbing": "sweep guard mcp complete",

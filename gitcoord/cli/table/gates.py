@@ -106,6 +106,16 @@ VERBS = {
         _DRY_RUN,
         life="work",
     ),
+    "repositories": row(
+        "Show the repositories on this machine with hooks of gitcoord.",
+        "gates.hooks.cli_repositories:repositories",
+        "",
+        Option("uninstall-hooks", "flag", "Take the hooks out of all of them, before gitcoord is uninstalled."),
+        example="repositories --uninstall-hooks",
+        opens="none",
+        life="work",
+        needs="the installation",
+    ),
     "gate": row(
         "Judge a range of commits as the hooks would: for CI.",
         "gates.cli:gate",

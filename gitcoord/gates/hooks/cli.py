@@ -17,6 +17,7 @@ from gitcoord.gates.hooks.manager_files import plan_removals
 from gitcoord.gates.hooks.managers import EVENTS, find_manager
 from gitcoord.gates.hooks.text import Kit
 from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.uncommitted import uncommitted
 from gitcoord.sessions.identity import in_tool
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -29,9 +30,12 @@ def kit() -> Kit:
 
 
 def registry() -> str:
-    """The list of repositories with hooks, beside the tree that `install.sh` made; '' where another program installed gitcoord."""
+    """The list of repositories with hooks: beside the tree that `install.sh` made, else where that would be by default."""
     data = Path(sys.prefix).parent
-    return str(data / "repositories") if (data / "manifest").is_file() else ""
+    if not (data / "manifest").is_file():
+        share = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+        data = Path(share, "gitcoord")
+    return str(data / "repositories") if data.is_absolute() else ""
 
 
 def hook_sources(below: str, events: tuple[str, ...]) -> dict[str, str]:
@@ -112,9 +116,13 @@ def leave_manager(call: Call, *, dry_run: bool) -> tuple[list[str], list[str]]:
         else:
             path.write_bytes(edit.after)
         call.screen.say(f"{'would take' if dry_run else 'took'} gitcoord's lines out of {printable(edit.name)}")
+    names = [edit.name for edit in edits]
+    changed = [] if dry_run else uncommitted(call.ctx, names)
+    if changed:
+        call.screen.note(f"note: not committed yet: {printable(', '.join(changed))}")
     if left:
         call.screen.note(f"note: lines that ask gitcoord, to be removed by hand: {printable(', '.join(left))}")
-    return [edit.name for edit in edits], left
+    return names, left
 
 
 # The words for each action: before and after it.

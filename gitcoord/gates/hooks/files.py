@@ -72,7 +72,12 @@ def remove_tree(path: str) -> None:
             remove_tree(below)
         else:
             remove_file(below)
+    remove_empty(path)  # unless another process wrote into it meanwhile
+
+
+def remove_empty(path: str) -> None:
+    """Remove a directory that has nothing in it; others stay."""
     try:
         rmdir(path)
     except OSError:
-        pass  # another process wrote into it meanwhile
+        pass

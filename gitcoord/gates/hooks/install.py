@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.claims.facts import deploy_refs
-from gitcoord.gates.hooks.files import bring_back, look, put, same_file
-from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
+from gitcoord.gates.hooks.files import bring_back, look, put, remove_empty, same_file
+from gitcoord.gates.hooks.managers import CALLED, EVENTS, TRANSACTION, Managed, find_link, find_manager
 from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
 from gitcoord.git.commands.refs import common_dir, hooks_dir, version
 from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import parse_settings
-from gitcoord.git.files import append_file, free_name, is_executable, read_file, remove_file, write_file
+from gitcoord.git.files import (
+    append_file,
+    free_name,
+    is_directory,
+    is_executable,
+    make_directory,
+    read_file,
+    remove_file,
+    write_file,
+)
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
@@ -98,6 +107,18 @@ def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
     return Plan("config" if configured else "chain", directory, steps, missing, other, gates, kit.registry)
 
 
+def plan_beside(ctx: Context, kit: Kit, gates: list[str], managed: Managed) -> Plan:
+    """The changes beside a manager: hooks that its lines call, and in its directory the one that it does not know."""
+    common = _places(ctx)[0]
+    steps = [_hook_file(kit, event, f"{common}/{CALLED}") for event in EVENTS]
+    if managed.own and is_directory(managed.own):
+        steps.append(_hook_file(kit, TRANSACTION, managed.own))
+    _require_one_section(common)
+    there = set(_local(ctx))
+    missing = [(GATE, ref) for ref in gates if (GATE.lower(), ref) not in there]
+    return Plan("managed", f"{common}/{CALLED}", steps, missing, [], gates, kit.registry)
+
+
 def install(ctx: Context, found: Plan) -> None:
     """Carry out the plan. Repeating it is harmless. Hooks are installed before the settings name the refs that they judge."""
     register(ctx, found.registry)
@@ -118,6 +139,9 @@ def register(ctx: Context, registry: str) -> None:
     try:
         known = read_file(registry, 1 << 20).split(b"\n") if registry else [common]
         if common not in known and b"\n" not in common:
+            place = registry.rpartition("/")[0]
+            make_directory(place.rpartition("/")[0])
+            make_directory(place)
             append_file(registry, common + b"\n")
     except OSError:
         pass
@@ -183,8 +207,9 @@ def _require_one_section(common: str) -> None:
 def removal(ctx: Context) -> list[HookChange]:
     """The changes that `uninstall` would make. It needs no ledger, so it works where that is damaged."""
     common, directory = _places(ctx)
-    places = [f"{common}/hooks"]
-    if directory.startswith(f"{common}/") and directory not in places:
+    places = [f"{common}/hooks", f"{common}/{CALLED}"]
+    husky = f"{ctx.repo.worktree}/.husky/_"
+    if directory not in places and (directory == husky or directory.startswith(f"{common}/")):
         places.append(directory)
     steps = [_removal(event, place) for place in places for event in EVENTS]
     return [*_named_hooks(common, _local(ctx)), *(step for step in steps if step is not None)]
@@ -196,6 +221,7 @@ def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
     True if something changed.
     """
     _undo(ctx, steps)
+    remove_empty(f"{ctx.repo.common_dir}/{CALLED}")
     gated = dict.fromkeys(value for key, value in _local(ctx) if key == GATE.lower())
     added = _added(ctx)
     ours = [ref for ref in gated if ref in added or (steps and not added)]
@@ -285,7 +311,9 @@ def require_unmanaged(found: Plan | Managed) -> Plan:
     error = refused(
         "managed",
         f"the hooks of this repository are managed by {found.manager} ({found.why}); nothing was changed",
-        *("let setup add them: git coord setup --edit-hooks",) if found.file_of("pre-commit") else (),
+        "install the hooks that these lines call, and add them: git coord setup --edit-hooks"
+        if found.file_of("pre-commit")
+        else "add these lines, and install the hooks that they call: git coord setup",
     )
     error.data = {"manager": found.manager, "snippet": found.snippet}
     raise error

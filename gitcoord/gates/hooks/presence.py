@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from gitcoord.gates.hooks.install import CONFIGURED, git_version
 from gitcoord.gates.hooks.managers import (
+    CALLED,
     HUSKY,
     LEFTHOOK,
     PRE_COMMIT,
     PRE_COMMIT_MARKS,
     Managed,
     asks_gitcoord,
+    calls_hook,
     find_manager,
 )
 from gitcoord.gates.hooks.text import is_ours
@@ -32,11 +34,11 @@ class MissingGate(NamedTuple):
 
 
 def missing_gates(ctx: Context) -> list[MissingGate]:
-    """The gates that do not run in this work tree, without those that the manager of its hooks does not know."""
+    """The gates that do not run in this work tree."""
     if not ctx.repo.worktree or ctx.reads_only:
         return []
     directory = _directory(ctx)
-    lacking = [event for event in GATES if not _runs(directory, event)]
+    lacking = [event for event in GATES if not _runs(ctx, directory, event)]
     if not lacking:
         return []
     local = dict(parse_settings(list_settings(ctx.repo.env).out))
@@ -45,7 +47,7 @@ def missing_gates(ctx: Context) -> list[MissingGate]:
     manager = find_manager(ctx, directory, ctx.repo.common_dir)
     if manager is None:
         return [MissingGate(event, _why(directory, event)) for event in lacking]
-    found = [(event, _why_managed(ctx, manager, directory, event)) for event in lacking if event in manager.events]
+    found = [(event, _why_managed(ctx, manager, directory, event)) for event in lacking]
     return [MissingGate(event, why) for event, why in found if why]
 
 
@@ -59,11 +61,20 @@ def _directory(ctx: Context) -> str:
     return path if path.startswith("/") else f"{ctx.repo.worktree}/{path}"
 
 
-def _runs(directory: str, event: str) -> bool:
+def _runs(ctx: Context, directory: str, event: str) -> bool:
     """Whether git finds a hook here that asks gitcoord by itself. git leaves out a file without its run bit."""
     path = f"{directory}/{event}"
     text = read_file(path, _LARGEST)
-    return (is_ours(text) or asks_gitcoord(text, event)) and is_executable(path)
+    asks = is_ours(text) or (asks_gitcoord(text, event) and not _not_there(ctx, text, event))
+    return asks and is_executable(path)
+
+
+def _not_there(ctx: Context, text: bytes, event: str) -> str:
+    """The reason why gitcoord's own hook, which this file calls, does not run; '' if it does, or none is called."""
+    path = f"{ctx.repo.common_dir}/{CALLED}/{event}"
+    if not calls_hook(text, event) or (is_ours(read_file(path, _LARGEST)) and is_executable(path)):
+        return ""
+    return _why(f"{ctx.repo.common_dir}/{CALLED}", event)
 
 
 def _missing_in_settings(ctx: Context, events: list[str], local: dict[str, str]) -> list[MissingGate]:
@@ -86,17 +97,18 @@ def _why(directory: str, name: str) -> str:
 
 def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> str:
     """The reason why a manager does not ask gitcoord at this event; '' if it does."""
-    installed, path = f"{directory}/{event}", manager.file_of(event)
-    if path and not asks_gitcoord(read_file(f"{ctx.repo.worktree}/{path}", _LARGEST), event):
-        return f"{path} does not ask gitcoord"
-    if not path:
-        return _why(directory, event)
     if manager.manager == HUSKY and not directory.rstrip("/").endswith((".husky", ".husky/_")):
         return "husky is not installed in this clone: npx husky"
+    installed, path = f"{directory}/{event}", manager.file_of(event) if event in manager.events else ""
+    if not path:
+        return _why(directory, event)
+    text = read_file(f"{ctx.repo.worktree}/{path}", _LARGEST)
+    if not asks_gitcoord(text, event):
+        return f"{path} does not ask gitcoord"
     marks = {LEFTHOOK: (b"lefthook",), PRE_COMMIT: PRE_COMMIT_MARKS}.get(manager.manager, (b"",))
     if not exists(installed) or not any(mark in read_file(installed, _LARGEST) for mark in marks):
         return f"no hook is installed: {install_command(manager, event)}"
-    return "" if is_executable(installed) else f"{installed} has no run bit"
+    return _not_there(ctx, text, event) if is_executable(installed) else f"{installed} has no run bit"
 
 
 def install_command(manager: Managed, event: str) -> str:

@@ -33,9 +33,9 @@ def start_status(env: Env, pathspecs: Iterable[str], tree: str = "") -> Child:
     return child
 
 
-def status_in(env: Env, tree: str) -> Answer:
+def status_in(env: Env, tree: str, *pathspecs: str) -> Answer:
     """The status; changes in submodules count, whatever the settings say."""
-    return run([*_in(tree), "status", *_STATUS, "--ignore-submodules=none"], env)
+    return run([*_in(tree), "status", *_STATUS, "--ignore-submodules=none", "--", *pathspecs], env)
 
 
 def status_original(env: Env) -> Answer:

@@ -56,10 +56,9 @@ def ready(changes: list[Change]) -> bool:
     return bool(changes) and all(change.action == "unchanged" for change in changes)
 
 
-def to_commit(files: list[str], changes: list[Change], place: Place) -> list[str]:
-    """The files of the project that were written, for a person to review."""
-    done = [printable(change.shown) for change in changes if change.action in ("written", "changed")]
-    return files if place.user else files + done
+def of_project(changes: list[Change], place: Place) -> list[str]:
+    """The files of the project that have gitcoord's part."""
+    return [] if place.user else [change.shown for change in changes if not change.problem]
 
 
 def leaving(changes: list[Change]) -> list[str]:

@@ -1,0 +1,57 @@
+"""The repositories on this machine with hooks of gitcoord: known to whoever uninstalls it, however it was installed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from pytest_git import GitRepo
+
+from tests.cli.support import Done
+from tests.gates.places import CHAIN, Place
+
+
+@pytest.fixture
+def places(git_repo: GitRepo, tmp_path: Path) -> list[Place]:
+    """Two repositories that were set up, one with husky, and one that was not."""
+    tops = [Path(git_repo.workspace), tmp_path / "husky", tmp_path / "other"]
+    for top in tops[1:]:
+        subprocess.run(["git", "clone", "-q", tops[0], top], check=True, capture_output=True)
+        subprocess.run(["git", "-C", top, "remote", "remove", "origin"], check=True)
+    found = [Place(top, tmp_path / f"of-{top.name}", CHAIN) for top in tops]
+    found[1].write(".husky/pre-commit", "true\n")
+    for place in found[:2]:
+        place.coordinate("setup", "--no-tools", "--edit-hooks", env=home(tmp_path))
+    return found
+
+
+def home(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+def ask(tmp_path: Path, place: Place, *words: str, agent: str = "") -> Done:
+    return place.coord("repositories", *words, agent=agent, env={**home(tmp_path), **place.path})
+
+
+def test_they_are_listed(places: list[Place], tmp_path: Path) -> None:
+    rows = ask(tmp_path, places[2], "--json").json["repositories"]
+    assert rows == [{"path": f"{place.top}/.git", "hooks": True, "server": False} for place in places[:2]]
+    shown = ask(tmp_path, places[2])
+    assert f"{places[1].top}/.git: hooks\n" in shown.out and "git coord repositories --uninstall-hooks" in shown.err
+
+
+def test_the_hooks_are_taken_out_of_all(places: list[Place], tmp_path: Path) -> None:
+    done = ask(tmp_path, places[2], "--uninstall-hooks")
+    assert done.code == 0 and f"took the hooks out of {places[1].top}/.git\n" in done.out, done
+    assert "no repository on this machine has hooks of gitcoord" in done.out
+    for place in places[:2]:
+        place.stand_in.unlink()
+        place.git("commit", "-q", "--allow-empty", "-m", "nobody is locked out")
+    assert (places[1].top / ".husky/pre-commit").read_text() == "true\n"
+
+
+def test_an_agent_may_not(places: list[Place], tmp_path: Path) -> None:
+    done = ask(tmp_path, places[2], "--uninstall-hooks", agent="alice")
+    assert done.code == 1 and f"the hooks stay in {places[0].top}/.git" in done.err, done
+    assert len(ask(tmp_path, places[2], "--json").json["repositories"]) == 2
