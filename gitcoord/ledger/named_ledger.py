@@ -80,6 +80,14 @@ def trunk_names_another(ctx: Context) -> bool:
     return project_root(ctx) not in ours
 
 
+def warn_before_pull(ctx: Context) -> list[str]:
+    """The warning where trunk as fetched names another ledger and its policy is still to be pulled; asked of views, so it looks closer
+    only where HEAD has no policy."""
+    if not ctx.settings.get("gitcoord.root") or ctx.local.read([f"HEAD:{CONFIG}"])[0] or not trunk_names_another(ctx):
+        return []
+    return [f"this clone's ledger is not the project's, which trunk as fetched names: {setup_command(ctx)}"]
+
+
 def _committed_roots(ctx: Context) -> tuple[list[str], list[str]]:
     """The roots that HEAD's policy names, none or one, and those that trunk's policies name."""
     if not ctx.repo.worktree:

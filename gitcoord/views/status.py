@@ -6,6 +6,7 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.claims.model import all_claims
 from gitcoord.claims.query import agents, listing
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.named_ledger import warn_before_pull
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.admission import halt_record
@@ -20,6 +21,7 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         read_snapshot(ctx)
     except CouldNotJudge as error:
         warnings.append(error.message)
+    warnings += warn_before_pull(ctx)
     halt = halt_record(snapshot.state)
     listed = listing(ctx, actor, expired=True)
     known = agents(snapshot.state, ctx.world(snapshot))

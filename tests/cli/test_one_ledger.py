@@ -373,6 +373,15 @@ def test_no_policy_is_written_that_names_another_ledger_than_trunks(
     assert (policy_files(two), two.refs()) == before
 
 
+@pytest.mark.parametrize("files", [True, False])
+def test_status_warns_of_another_ledger_before_the_policy_is_pulled(project: Project, files: bool) -> None:
+    two = set_up_apart(project, files=files)
+    done = two.coord("status")
+    assert "warning: this clone's ledger is not the project's" in done.err and "git coord setup" in done.err, done
+    assert len(two.coord("status", "--json").json["warnings"]) == 1
+    assert project.one.coord("status", "--json").json["warnings"] == []
+
+
 @pytest.mark.parametrize("head", ["origin/HEAD", "followed"])
 def test_trunk_is_any_remotes_default_or_the_followed_branch(project: Project, head: str) -> None:
     two = set_up_apart(project, files=False)

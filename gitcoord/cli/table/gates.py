@@ -107,7 +107,7 @@ VERBS = {
         life="work",
     ),
     "repositories": row(
-        "Show the repositories on this machine with hooks of gitcoord.",
+        "Show where gitcoord's hooks are on this machine.",
         "gates.hooks.cli_repositories:repositories",
         "",
         Option("uninstall-hooks", "flag", "Take the hooks out of all of them, before gitcoord is uninstalled."),
