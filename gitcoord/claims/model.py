@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, Record, Shape, check, record_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
-from gitcoord.ledger.format import folds_case
+from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.sessions import OPEN, Expiry, agent_record, expiry_of
 from gitcoord.ledger.state import Part, State
 from gitcoord.ledger.world import World
@@ -16,6 +16,7 @@ READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)
 DEFAULT_TTL = 30 * 60
 MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
+TURN = "land/"  # resources so named are turns of landing (`gitcoord/landing`)
 
 _CLAIM = {
     "path": str, "space": str, "agent": str, "session": int, "mode": str, "token": int, "ttl": int, "expected": int,
@@ -227,7 +228,8 @@ def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, 
 def expiry_of_claim(state: State, world: World, claim: Claim) -> Expiry:
     """May this claim be expired by the one who looks? A grant that its holder has not confirmed is only reserved."""
     if claim.reserved is None or is_confirmed(world, claim):
-        return expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+        verdict = expiry_of(state, world, claim.agent, claim.session, claim.ttl)
+        return verdict if verdict.expired or not is_turn(state, claim) else _expiry_of_turn(world, claim, verdict)
     beat = world.heartbeat(claim.agent)
     if beat is not None and beat.killed and beat.session >= claim.session:
         return Expiry(True, "killed", 0)
@@ -236,6 +238,32 @@ def expiry_of_claim(state: State, world: World, claim: Claim) -> Expiry:
         return Expiry(True, "session over", 0)
     left = world.granted_seen(claim.token) + int(claim.reserved["reserve"]) * 1000 - world.mono
     return Expiry(left < 0, "unconfirmed", max(0, left // 1000))
+
+
+def is_turn(state: State, claim: Claim) -> bool:
+    """Is this claim part of a turn of landing? All claims of a turn have one token, and expect to last as long as their ttl."""
+    if claim.expected != claim.ttl:
+        return False
+    if claim.space == "resource" and claim.path.startswith(TURN):
+        return True
+    own = own_claim(state, turn_item(format_record(state).sync), claim.agent)
+    return own is not None and own.token == claim.token
+
+
+def turn_item(trunk: str) -> Item:
+    """The resource that is the turn of landing on this trunk. A ledger has one trunk, so characters that no resource may have can be
+    replaced."""
+    name = "/".join(part.lstrip(".-") or "_" for part in trunk.split("/"))
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "._-/") else "_" for c in name)
+    return Item("resource", TURN + name[:150])
+
+
+def _expiry_of_turn(world: World, claim: Claim, verdict: Expiry) -> Expiry:
+    """A turn lasts for its ttl after its token was first seen, whether its agent lives or not: the process that has the turn takes
+    it again in time."""
+    left = world.granted_seen(claim.token) + claim.ttl * 1000 - world.mono
+    soonest = max(0, left // 1000) if verdict.expires_in is None else min(verdict.expires_in, max(0, left // 1000))
+    return Expiry(left < 0, "turn over", soonest)
 
 
 def is_confirmed(world: World, claim: Claim) -> bool:

@@ -15,7 +15,7 @@ from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
 from gitcoord.claims.deadlock import has_stuck_agent, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import WRITE, Claim, Item, all_claims, compatible, file_of, key_of, overlapping
+from gitcoord.claims.model import TURN, WRITE, Claim, Item, all_claims, compatible, file_of, key_of, overlapping
 from gitcoord.claims.requests import (
     PRIORITIES,
     Request,
@@ -53,12 +53,17 @@ class Queue:
         """Claims of others that conflict with the request, whether they have expired or not."""
         return blocking_claims(self.state, self.world, request)
 
-    def conflict(self, one: Request, other: Request) -> bool:
-        """Could not both have all their items at the same time, beside the claims that are there now?"""
+    def conflict(self, one: Request, other: Request, *, turns: bool = True) -> bool:
+        """Could not both have all their items at the same time, beside the claims that are there now?
+
+        Without `turns`, but for turns of landing: who waits for a path lets others land meanwhile, and is not overtaken by that.
+        """
         if one.agent == other.agent:
             return False
         return any(
-            mine.space == theirs.space and self._conflict(one, mine, other, theirs)
+            mine.space == theirs.space
+            and (turns or not is_turn_item(mine))
+            and self._conflict(one, mine, other, theirs)
             for mine in one.items
             for theirs in other.items
         )
@@ -83,7 +88,7 @@ class Queue:
         """The first of these requests that this one may not overtake. `waits`: it is a request itself, so that others may depend
         on it."""
         for other in before:
-            if other.overtaken >= self.limit and self.conflict(request, other):
+            if other.overtaken >= self.limit and self.conflict(request, other, turns=False):
                 if not (waits and self.depends(other, request)):
                     return other
         return None
@@ -102,7 +107,7 @@ class Queue:
             if self.blocking_claims(request) or self.kept_for(request, left) is not None or self._closes(request):
                 left.append(request)
                 continue
-            past = [each for each in left if each.overtaken < self.limit and self.conflict(request, each)]
+            past = [each for each in left if each.overtaken < self.limit and self.conflict(request, each, turns=False)]
             found.append((request, past))
             self.state = self.state.patched(_granted(self.state, request, past, 1, 0, ""))
             left = [each._replace(overtaken=each.overtaken + 1) if each in past else each for each in left]
@@ -120,6 +125,10 @@ class Queue:
 
     def before(self, one: Request, other: Request) -> bool:
         return self.rank(one) < self.rank(other)
+
+
+def is_turn_item(item: Item) -> bool:
+    return item.space == RESOURCE and item.name.startswith(TURN)
 
 
 def connected(state: State, directories: Iterable[str]) -> list[Request]:
@@ -165,7 +174,7 @@ def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...]
             "kept",
             f"'{printable(what)}' is free, but kept for {kept.agent}, who waits for {printable(wanted)}",
         )
-    return [request.ticket for request in queue.requests if queue.conflict(claim, request)]
+    return [request.ticket for request in queue.requests if queue.conflict(claim, request, turns=False)]
 
 
 def plain_request(agent: str, items: tuple[Item, ...], mode: str, units: int) -> Request:
@@ -179,7 +188,8 @@ def kept_for(queue: Queue, claim: Request) -> Request | None:
     could = {request.ticket for request, _ in queue.grants()}
     queue.state = state
     for request in queue.requests:
-        if (request.ticket in could or request.overtaken >= queue.limit) and queue.conflict(claim, request):
+        turns = request.ticket in could
+        if (turns or request.overtaken >= queue.limit) and queue.conflict(claim, request, turns=turns):
             return request
     return None
 

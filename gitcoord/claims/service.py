@@ -122,6 +122,14 @@ def release(
     return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=parts_for(actor.agent, items))
 
 
+def release_unworked(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
+    """Release claims under which nothing was done."""
+    from gitcoord.claims.events.release import Release, decide
+
+    command = Release(actor, items, dirty=True, unworked=True)
+    return transact(ctx, decide, command, prefetch=parts_for(actor.agent, items))
+
+
 def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:
     """A person takes a live claim away, naming its token."""
     from gitcoord.claims.events.takeover import Takeover, decide

@@ -34,6 +34,7 @@ _WHAT = {
     "pre-merge-commit": "this merge",
     "pre-push": "this push",
     "reference-transaction": "this change of a branch",
+    "land": "this landing",
 }
 _SHOWN = 20
 # Rules whose answer does not depend on who acts.

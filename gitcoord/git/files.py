@@ -300,6 +300,21 @@ def remove_directory(path: str) -> None:
         pass
 
 
+def remove_tree(path: str) -> None:
+    """Remove a directory with all that is in it, also where its directories may not be written. Links are not followed. Best effort."""
+    try:
+        posix.chmod(path, 0o700)
+        for name in posix.listdir(path):
+            inner = f"{path}/{name}"
+            if is_directory(inner) and not is_link(inner):
+                remove_tree(inner)
+            else:
+                posix.unlink(inner)
+        posix.rmdir(path)
+    except OSError:
+        pass
+
+
 def same_content(one: str, other: str) -> bool:
     """Return whether these two files, or two links, have the same content."""
     if is_link(one) and is_link(other):

@@ -99,6 +99,12 @@ def started_at(pid: int) -> int:
     return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + int(ticks) * TICK_NS
 
 
+def own_process() -> str:
+    """The number and start time of this process, as `runs_still` takes them."""
+    pid = posix.getpid()
+    return f"{pid} {start_time(pid)}"
+
+
 def runs_still(pid: str, start: str) -> bool:
     """Return whether the process of this number and start time still exists and is no zombie."""
     if not pid.isdecimal() or len(pid) > _DIGITS:

@@ -183,6 +183,83 @@ def run_shell(
     return (None, answer.out) if late else (answer.code, answer.out or answer.complaint.encode("utf-8", "replace"))
 
 
+# A check stands in a group of its own, with a watchdog that ends the group where the process that started it has died.
+_CHECK = """cd -- "$1" || exit 126
+exec 3<&0 </dev/null
+(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
+exec 3<&-
+exec sh -c "$2" 2>&1"""
+_HEAD, _TAIL = 1 << 16, 1 << 20  # bytes of a check's output that are kept, of its beginning and of its end
+
+
+def run_check(
+    command: str, place: str, env: dict[bytes, bytes], seconds: float, tick: Callable[[], float]
+) -> tuple[int | None, bytes]:
+    """Run a project's check in a directory: its exit code (None: ended since its time was over), and the beginning and the end of
+    its output. Nothing that it started lives longer than it. `tick` is called meanwhile, and says after how many seconds again."""
+    from select import POLLIN, poll
+    from time import monotonic
+
+    child = Child(["sh", "-c", _CHECK, "sh", place, command], env)
+    others = set(descendants(posix.getpid())) - {child.pid}
+    watch, until, code = poll(), monotonic() + seconds, None
+    watch.register(child.output, POLLIN)
+    kept = _Kept()
+    try:
+        again = 0.0
+        while code is None and monotonic() < until:
+            again = monotonic() + tick() if monotonic() >= again else again
+            if watch.poll(max(0.0, min(again - monotonic(), until - monotonic(), 0.2)) * 1000 + 1):
+                chunk = posix.read(child.output, 65536)
+                kept.add(chunk)
+                if not chunk:
+                    watch.unregister(child.output)
+            code = child.ended()
+        while code is not None and watch.poll(0) and (chunk := posix.read(child.output, 65536)):
+            kept.add(chunk)  # what it wrote before its end
+    finally:
+        _end_group(child.pid, others)
+        child.close()
+    return code, kept.data
+
+
+class _Kept:
+    """The beginning and the end of an output, bounded."""
+
+    def __init__(self) -> None:
+        self._head, self._tail, self._cut = b"", b"", 0
+
+    def add(self, chunk: bytes) -> None:
+        room = _HEAD - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        if len(self._tail) > 2 * _TAIL:
+            self._cut += len(self._tail) - _TAIL
+            self._tail = self._tail[-_TAIL:]
+
+    @property
+    def data(self) -> bytes:
+        return self._head + (b"\n[%d bytes are left out]\n" % self._cut if self._cut else b"") + self._tail
+
+
+def _end_group(pid: int, others: set[int]) -> None:
+    """End a process group, and descendants that have left it: they are ours where this process collects orphans."""
+    try:
+        posix.kill(-pid, SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+    for _ in range(10):
+        left = [(one, start_time(one)) for one in descendants(posix.getpid()) if one not in others and one != pid]
+        if not left:
+            return
+        _signal(left, SIGKILL)
+        for one, _ in left:
+            try:
+                posix.waitpid(one, posix.WNOHANG)
+            except ChildProcessError:
+                pass
+
+
 def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:
     """Run a shell command in the background, with these bytes on its input.
 

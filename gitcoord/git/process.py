@@ -207,6 +207,15 @@ class Child:
                 ) from None
         return self.code
 
+    def ended(self) -> int | None:
+        """The exit code, if it has ended (negative: the signal); does not wait."""
+        if self.code is None:
+            pid, status = posix.waitpid(self.pid, posix.WNOHANG)
+            if pid:
+                self.code = posix.waitstatus_to_exitcode(status)
+                STARTED.discard(self.pid)
+        return self.code
+
     def complaint(self) -> str:
         """The child's stderr, after its end.
 

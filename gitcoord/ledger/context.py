@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.locks.queue import Queue
     from gitcoord.git.process import Child
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.transaction import Authority
 
@@ -78,6 +79,7 @@ class Context:
         self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
         self._deadline: dict[str, Deadline] = {}
         self.snapshot: Snapshot | None = None  # that was read last
+        self.moving: RefUpdate | None = None  # trunk, where it is to move with the next event, at a remote authority
 
     def world(self, snapshot: Snapshot) -> World:
         """The world that rules ask beside this snapshot's state, from now on."""

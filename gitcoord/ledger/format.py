@@ -6,8 +6,9 @@ from gitcoord.base.codec import Malformed, Record, record_of, values_of
 from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
 
-FORMAT_MAJOR, FORMAT_MINOR = 1, 1
-QUEUE = 1  # the minor version from which on requests wait in the ledger: earlier versions may not write there
+FORMAT_MAJOR, FORMAT_MINOR = 1, 2
+# The minor versions from which on requests wait in the ledger, and landings are on record. Earlier versions may not write there.
+QUEUE, LANDINGS = 1, 2
 
 _FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
 
@@ -43,10 +44,10 @@ def format_record(state: State) -> Format:
     return found
 
 
-def with_queue(state: State) -> dict[str, Record | None]:
-    """The change that makes a ledger one with a queue; none where it is one."""
+def with_minor(state: State, minor: int) -> dict[str, Record | None]:
+    """The change that makes a ledger one of this minor version; none where it is one, or a later one."""
     found = format_record(state)
-    return {} if found.minor >= QUEUE else {"format": found._replace(minor=QUEUE).to_record()}
+    return {} if found.minor >= minor else {"format": found._replace(minor=minor).to_record()}
 
 
 def folds_case(state: State) -> bool:

@@ -62,6 +62,8 @@ KINDS = {
     "done": "effects",
     "forget": "effects",
     "ack": "gates",
+    "landing": "landing",
+    "land": "landing",
 }
 
 

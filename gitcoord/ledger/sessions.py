@@ -20,7 +20,7 @@ SLOT_FLOOR_MS, REMOTE_SLOT_MS = 100, 30_000  # the shortest, where a beat is a l
 SESSION_TTL = 30 * 60
 MAX_SKEW = 30 * 60
 MAX_LOST = 32
-EXPIRED_BY = ("killed", "session over", "same clock", "older than any skew", "watched", "unconfirmed")
+EXPIRED_BY = ("killed", "session over", "same clock", "older than any skew", "watched", "unconfirmed", "turn over")
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
 _BEAT_OPTIONAL = {"judged": int, "killed": int, "confirms": int}

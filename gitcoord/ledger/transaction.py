@@ -273,6 +273,8 @@ def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, 
     else:
         operations.append(Verify(LEDGER, snapshot.head))  # a heartbeat counts only on the ledger that was read
     operations += [operation for row in rows if (operation := move(*row)) is not None]
+    if ctx.moving is not None and head != snapshot.head:
+        operations.append(Update(*ctx.moving))
     return head, operations
 
 

@@ -172,6 +172,10 @@ class World:
         """The commits that landed on the shared trunk and that `work` contains too."""
         raise NotImplementedError
 
+    def on_trunk(self, commits: list[Oid]) -> list[Oid]:
+        """The commits that trunk at the authority contains, once the refs that move with this transaction have moved."""
+        raise NotImplementedError
+
     def lacking(self, commits: list[Oid]) -> list[Oid]:
         """The commits that, as far as this clone knows, the remote that decides does not have."""
         raise NotImplementedError

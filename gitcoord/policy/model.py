@@ -63,6 +63,7 @@ KNOWN = {
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
+    "land": ("how", "check", "timeout", "resolve", "only"),
     "validator": (),  # by name: `validators.SHIPPED`
 }
 

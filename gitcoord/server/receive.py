@@ -134,7 +134,7 @@ def receive(
     ledger = None
     events: list[Event] = []
     if parts.ledger is not None:
-        ledger = LedgerPush(ctx, pusher, parts.ledger, sessions.oids, [move.new for move in parts.code if move.new])
+        ledger = LedgerPush(ctx, pusher, parts.ledger, sessions.oids, parts.code)
         events = ledger.read(limits)
     code = _code(ctx, registry, pusher, parts, events, there)
     if events or code is not None:

@@ -12,6 +12,7 @@ from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.store import Object, RefUpdate, Store
+from gitcoord.git.symrefs import follow
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
@@ -50,14 +51,14 @@ class LedgerPush:
     """The changes that a push makes to the ledger, as far as they were judged."""
 
     def __init__(
-        self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], landing: list[Oid]
+        self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], code: list[RefUpdate]
     ) -> None:
-        """`beats`: the heartbeats that the push leaves, by agent; `landing`: the commits that it leaves on branches."""
+        """`beats`: the heartbeats that the push leaves, by agent; `code`: the branches and tags that it moves."""
         self._ctx = ctx
         self._pusher = pusher
         self._move = move
         self._beats = beats
-        self._landing = landing
+        self._code = code
         self.pushed: list[Pushed] = []
         self.wanted: dict[str, Oid | None] = {}  # claim refs that must be there, or gone, afterwards
         self.demanded: dict[str, Heartbeat] = {}  # heartbeats that must be replaced, by agent
@@ -220,6 +221,8 @@ class LedgerPush:
         if isinstance(groups, Refusal):
             raise Refused(groups)
         world = ServerWorld(self._ctx, snapshot)
+        trunk = follow(self._ctx.repo, f"refs/heads/{format_record(snapshot.state).sync}", files=self._has_files())[-1]
+        world.trunk_move = next((m for m in self._code if m.ref == trunk), None)
         editor, tree, self._state = self._editor(snapshot.trees), snapshot.commit.tree, snapshot.state
         rows = iter(self.pushed)
         for group in groups:
@@ -233,6 +236,9 @@ class LedgerPush:
             except Illegal as error:
                 raise refused("ledger", error.message) from None
             assert self._state.seq == after.seq
+
+    def _has_files(self) -> bool:
+        return self._ctx.settings.get("extensions.refstorage", "files").lower() == "files"
 
     def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
         """Make the tree after one more event, and compare it with the pushed one."""
@@ -273,7 +279,7 @@ class LedgerPush:
         named = {commit for event in group for commit in kind_of(event.kind).commits(event)}
         if not named:
             return
-        reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *self._landing]
+        reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *(m.new for m in self._code if m.new)]
         sound = all(is_oid(oid) for oid in named) and len(named) <= _MOST_COMMITS
         lacking = rev_list(self._ctx.repo.env, *sorted(named), *reached, most=1) if sound else None
         if lacking is None or lacking.code or lacking.out:

@@ -52,7 +52,7 @@ class Retraced(World):
     def set_chain(self, state: State, events: list[Event]) -> None:
         """Set the chain that later questions are about."""
         agent = events[0].agent
-        released = [entry for event in events if event.kind == "release" for entry in event.body["released"]]
+        released = [e for event in events if event.kind in ("release", "landing") for e in event.body["released"]]
         stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
         landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
         state.prefetch(("file", file) for file in landed)

@@ -47,8 +47,10 @@ _PAUSE = 0.05
 class IndexLock:
     """git's lock on an index, taken on demand; the context frees it."""
 
-    def __init__(self, index: str) -> None:
+    def __init__(self, index: str, owner: bytes = b"") -> None:
+        """`owner`: the content of the lock file, by which a lock that a dead process left can be told."""
         self._index = index
+        self._owner = owner
         self._lock = index + ".lock"
         self._had = False
 
@@ -65,9 +67,11 @@ class IndexLock:
 
     def _try(self) -> bool:
         try:
-            close(open_new(self._lock))
+            fd = open_new(self._lock)
         except FileExistsError:
             return False
+        write_all(fd, self._owner)
+        close(fd)
         self._had = True
         return True
 

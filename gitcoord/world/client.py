@@ -187,6 +187,25 @@ class ClientWorld(World):
         return shared_sync(self.ctx, self.snapshot)
 
     @memoized
+    def on_trunk(self, commits: list[Oid]) -> list[Oid]:
+        from gitcoord.claims.work_facts import within
+
+        tip = self._trunk_afterwards()
+        return within(self.ctx, [tip], commits) if tip else []
+
+    def _trunk_afterwards(self) -> Oid | None:
+        """The tip of trunk where work lands, once this transaction's own move has happened."""
+        from gitcoord.ledger.format import format_record
+
+        sync = format_record(self.snapshot.state).sync
+        moving = self.ctx.moving
+        if moving is not None and moving.ref == f"refs/heads/{sync}":
+            return moving.new
+        return self.ctx.local.target(
+            f"refs/remotes/{self.ctx.remote}/{sync}" if self.ctx.remote else f"refs/heads/{sync}"
+        )
+
+    @memoized
     def lacking(self, commits: list[Oid]) -> list[Oid]:
         from gitcoord.claims.work_facts import lacking
 

@@ -39,6 +39,8 @@ from gitcoord.handoff.events.handoff import New as Offer
 from gitcoord.journal.events.journal import Write
 from gitcoord.journal.events.note import LeaveNote
 from gitcoord.journal.events.seen import End, Seen, decide_end
+from gitcoord.landing.events.land import Land
+from gitcoord.landing.events.landing import Begin
 from gitcoord.ledger.event import Decision, Event, apply, commit_bytes, decode_event, effects
 from gitcoord.ledger.events.adopt import Adopt
 from gitcoord.ledger.events.epoch import Epoch
@@ -104,6 +106,7 @@ def history() -> tuple[World, list[dict[str, Any]]]:
     world.commit(answer)
     _queue(world, do)
     _notes(world, do)
+    _landings(world, do)
     return world, answers
 
 
@@ -238,6 +241,23 @@ def _queue(world: World, do: Do) -> None:
     world.host.advance(200)
     do("expire", Sweep(ADA))
     do("leave", Leave(ADA, ticket=all_requests(world.state)[0].ticket))
+
+
+def _landings(world: World, do: Do) -> None:
+    """Minor version 2 of the format: a landing that was dropped, and one that released a claim and completed a task."""
+    eve, fay = Actor("eve"), Actor("fay")
+    do("wait", Wait(fay, paths("@land/main", "doc"), ttl=60, expected=60, reason="lands fix"))
+    begin = Begin(fay, "main", "fix", ONE, ONE, TWO, "squash", [{"command": "make", "code": 0, "seconds": 3}], "", ())
+    do("landing", begin._replace(items=(("resource", "land/main", "fay"), ("path", "doc", "fay"))))
+    do("release", Release(fay, dirty=True, unworked=True))
+    do("wait", Wait(eve, paths("@land/main", "l"), ttl=60, expected=60, reason="lands topic"))
+    (task,) = do("task", Add(ADA, (Task("land it"),)))["tasks"]
+    do("assign", Assign(eve, task["id"]))
+    world.changed = {"l": [["l", "100644", BLOB]]}
+    items = (("resource", "land/main", "eve"), ("path", "l", "eve"))
+    seq = do("landing", Begin(eve, "main", "topic", TWO, ONE, TWO, "merge", [], task["id"], items))["seq"]
+    world.trunk = {TWO}
+    do("land", Land(fay, "eve", int(str(seq))))
 
 
 def lines(world: World, answers: list[dict[str, Any]]) -> list[str]:

@@ -19,7 +19,7 @@ def test_what_a_kind_names_is_among_its_fields(name: str) -> None:
 def test_commits_that_others_must_be_able_to_fetch() -> None:
     """All kinds that name commits: an answer to a request, a handoff and a notice decide nothing by them."""
     relying = {event.kind for event in history()[0].events() if kind_of(event.kind).commits(event)}
-    assert relying == {"release", "deploy"}
+    assert relying == {"release", "deploy", "landing", "land"}
 
 
 def test_an_unknown_kind() -> None:
@@ -35,6 +35,6 @@ def test_what_events_touch() -> None:
         nothing |= {event.kind} if touched == Touched() else set()
         paths |= {event.kind} if touched.paths else set()
         agents |= {event.kind} if touched.agents else set()
-    assert nothing - paths == {"start", "notice", "request", "journal", "handoff", "close", "wait", "leave"}
+    assert nothing - paths == {"start", "notice", "request", "journal", "handoff", "close", "wait", "leave", "landing"}
     assert paths == {"claim", "stop", "kill", "release", "expire", "takeover", "accept", "inherit"}
     assert agents == {"kill", "revive", "role"}

@@ -45,6 +45,7 @@ class Release(NamedTuple):
     dirty: bool = False
     nonce: str = ""
     refused: tuple[Record, ...] = ()
+    unworked: bool = False  # no work was done under these claims, so none is recorded
 
 
 def decide(state: State, command: Release, world: World) -> Decision:
@@ -76,7 +77,7 @@ def decide(state: State, command: Release, world: World) -> Decision:
             "name the commit that carries the work, or leave --commit out",
         )
     chain = Chain(state, agent, world, command.nonce, command.refused)
-    add_release(chain, world, claims, command.commit)
+    add_release(chain, world, claims, command.commit, unworked=command.unworked)
     require_pushed(world, chain.events[-1])
     beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
@@ -179,10 +180,10 @@ def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
     return found
 
 
-def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) -> None:
-    """Add one event that releases all these claims, each with the changes since its own base."""
-    state, work = chain.state, commit or world.head()
-    written = [c for c in claims if c.space == "path" and c.mode == WRITE]
+def add_release(chain: Chain, world: World, claims: list[Claim], commit: str, *, unworked: bool = False) -> None:
+    """Add one event that releases all these claims, each with the changes since its own base; `unworked`: without any."""
+    state, work = chain.state, commit or ("" if unworked else world.head())
+    written = [c for c in claims if c.space == "path" and c.mode == WRITE and not unworked]
     found = changed(state, world, work, written)
     carries = dict.fromkeys(found, work)
     if not commit and len(found) < len(written):
@@ -224,28 +225,29 @@ def subject(event: Event) -> str:
 
 
 def apply(state: State, event: Event) -> Changes:
-    changes: Changes = {}
     for entry in event.body["released"]:
-        item = Item(entry["space"], entry["path"])
-        claim = own_claim(state, item, event.agent)
+        claim = own_claim(state, Item(entry["space"], entry["path"]), event.agent)
         if claim is None or claim.token != entry["token"]:
-            raise Illegal(f"event {event.seq} releases '{printable(item.name)}', which {event.agent} does not hold")
-        changes[file_of(state, item, event.agent)] = None
-        for path, seq in entry["landed"]:
-            changes[lineage_file(state, path, seq)] = None
+            raise Illegal(f"event {event.seq} releases '{printable(entry['path'])}', which {event.agent} does not hold")
+    return given_back(state, event.seq, event.agent, event.body["released"])
+
+
+def given_back(state: State, seq: int, agent: str, rows: list[Record]) -> Changes:
+    """The changes that give these claims of one agent back, and record their work."""
+    changes: Changes = {}
+    for entry in rows:
+        changes[file_of(state, Item(entry["space"], entry["path"]), agent)] = None
+        for path, old in entry["landed"]:
+            changes[lineage_file(state, path, old)] = None
         for path, mode, blob in entry["files"]:
-            left = Released(path, entry["commit"], mode, blob, event.seq, event.agent, entry["token"], entry["base"])
-            changes[lineage_file(state, path, event.seq)] = left.to_record()
-    _forget_kept(state, event, changes)
-    return changes
-
-
-def _forget_kept(state: State, event: Event, changes: Changes) -> None:
-    record = agent_record(state, event.agent)
+            left = Released(path, entry["commit"], mode, blob, seq, agent, entry["token"], entry["base"])
+            changes[lineage_file(state, path, seq)] = left.to_record()
+    record = agent_record(state, agent)
     if record is not None and record.kept:
-        gone = {(e["space"], e["path"]) for e in event.body["released"]}
+        gone = {(entry["space"], entry["path"]) for entry in rows}
         kept = [pair for pair in record.kept if tuple(pair) not in gone]
-        changes[agent_file(event.agent)] = record._replace(kept=kept).to_record()
+        changes[agent_file(agent)] = record._replace(kept=kept).to_record()
+    return changes
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:

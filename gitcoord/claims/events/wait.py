@@ -13,7 +13,7 @@ from gitcoord.claims.requests import PRIORITIES, Request, blocking_claims, drop,
 from gitcoord.claims.take import Take, confirms_of, default_ttl, granted, require_no_deadlock
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.format import with_queue
+from gitcoord.ledger.format import QUEUE, with_minor
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
 from gitcoord.ledger.state import Changes, State
@@ -204,7 +204,7 @@ def apply(state: State, event: Event) -> Changes:
         or body["units"] < 1 or body["reserve"] < 1 or not MIN_TTL <= body["ttl"] <= MAX_TTL
     ):  # fmt: skip
         raise Illegal(f"event {event.seq} waits in a mode, number, class or ttl that does not exist")
-    changes: Changes = with_queue(state)
+    changes: Changes = with_minor(state, QUEUE)
     old = [own for item in items if (own := own_request(state, item, event.agent)) is not None]
     kept = next((own for own in old if own.ticket == body["ticket"]), None)
     if body["ticket"] and (kept is None or not kept.is_same(items, body["mode"], body["units"])):

@@ -152,6 +152,50 @@ def commit_stand_in(env: Env, tree: str, *parents: str) -> Answer:
     return run([*ORIGINAL, *_NOBODY, "commit-tree", tree, *words, "-m", "stand-in"], {**env, **_NEVER})
 
 
+def commit_like(
+    env: Env, commit: str, tree: str, parents: Iterable[str], *, sign: bool, message: bytes | None = None
+) -> Answer:
+    """A commit with another tree and other parents, and the author and message of this one. The committer is who runs this."""
+    form = "--format=%an%x00%ae%x00%ad%x00%B"
+    found = run(
+        [*ORIGINAL, "log", "-1", "--no-show-signature", "--date=raw", "--encoding=UTF-8", form, commit, "--"], env
+    )
+    if found.code:
+        return found
+    name, email, date, text = found.out.removesuffix(b"\n").split(b"\0", 3)
+    author = {b"GIT_AUTHOR_NAME": name or b"-", b"GIT_AUTHOR_EMAIL": email, b"GIT_AUTHOR_DATE": b"@" + date}
+    words = [word for parent in parents for word in ("-p", parent)]
+    argv = [
+        *ORIGINAL,
+        "-c",
+        "i18n.commitEncoding=UTF-8",
+        "commit-tree",
+        *(["-S"] if sign else []),
+        tree,
+        *words,
+        "-F",
+        "-",
+    ]
+    return run(argv, {**env, **author}, text if message is None else message)
+
+
+def commit_merge(env: Env, tree: str, parents: Iterable[str], message: bytes, *, sign: bool) -> Answer:
+    """A commit by who runs this, with these parents."""
+    words = [word for parent in parents for word in ("-p", parent)]
+    return run([*ORIGINAL, "commit-tree", *(["-S"] if sign else []), tree, *words, "-F", "-"], env, message)
+
+
+def list_new(env: Env, tip: str, old: str) -> Answer:
+    """The commits of `tip` outside `old`, parents first, a line each: the commit, its parents."""
+    return run([*ORIGINAL, "rev-list", "--topo-order", "--reverse", "--parents", tip, f"^{old}", "--"], env)
+
+
+def messages(env: Env, tip: str, old: str) -> Answer:
+    """The messages of these commits, oldest first, each ended by NUL."""
+    form = ("--no-commit-header", "--encoding=UTF-8", "--format=%B%x00")
+    return run([*ORIGINAL, "rev-list", "--topo-order", "--reverse", *form, tip, f"^{old}", "--"], env)
+
+
 # --- trees and blobs ---------------------------------------------------------------------------------------------------
 
 

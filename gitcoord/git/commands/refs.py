@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.git.process import GIT, ORIGINAL, Answer, Env, finish, run, without_grafts
+from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Answer, Env, finish, run, without_grafts
 from gitcoord.git.repo import Repo
 
 TYPE_CHECKING = False
@@ -85,8 +85,34 @@ def abort_merge(repo: Repo, notes: LockNotes) -> Answer:
     return _run_noted(repo, notes, [*ORIGINAL, "merge", "--abort"], without_grafts(repo.env))
 
 
+def rebase(repo: Repo, notes: LockNotes, onto: str) -> Answer:
+    """Rebase the checked-out branch. Exit code 1: it conflicts, and stands still. Hooks run."""
+    return _run_noted(repo, notes, [*GIT, "rebase", "--no-autostash", "--no-stat", "--quiet", "--keep-empty", onto])
+
+
+def continue_operation(repo: Repo, notes: LockNotes, verb: str) -> Answer:
+    """Go on with a merge or a rebase whose conflicts are resolved and staged; with the message that git has prepared. Hooks run."""
+    argv = [*GIT, "-c", "core.editor=true", verb, "--continue"]
+    return _run_noted(repo, notes, argv, {**repo.env, b"GIT_EDITOR": b"true"})
+
+
+def abort_rebase(repo: Repo, notes: LockNotes) -> Answer:
+    return _run_noted(repo, notes, [*GIT, "rebase", "--abort"])
+
+
 def add_worktree(repo: Repo, notes: LockNotes, path: str, branch: str) -> Answer:
     return _run_noted(repo, notes, [*GIT, "worktree", "add", "--quiet", path, branch])
+
+
+def add_detached_worktree(repo: Repo, notes: LockNotes, path: str, commit: str) -> Answer:
+    """Make a work tree of a commit, on no branch and still without files: so no hook runs."""
+    return _run_noted(repo, notes, [*GIT, "worktree", "add", "--quiet", "--detach", "--no-checkout", path, commit])
+
+
+def detach_head(env: Env, git_dir: str, commit: str) -> Answer:
+    """Take HEAD of a work tree off its branch, to this commit. Index and files stay."""
+    argv = [*UNHOOKED, "--git-dir", git_dir, "update-ref", "-m", "landing: left", "--no-deref", "HEAD", commit]
+    return run(argv, {key: value for key, value in env.items() if key not in (b"GIT_DIR", b"GIT_WORK_TREE")})
 
 
 # --- places --------------------------------------------------------------------------------------------------------

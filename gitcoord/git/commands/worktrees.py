@@ -201,3 +201,13 @@ def list_worktrees(env: Env) -> Answer:
 
 def remove_worktree(env: Env, path: str, *, force: bool = False) -> Answer:
     return run([*GIT, "worktree", "remove", *(["--force"] if force else []), path], env)
+
+
+def fill_worktree(env: Env, tree: str) -> Answer:
+    """Write the files of HEAD into a work tree that was made without any."""
+    return run([*_in(tree), "read-tree", "--reset", "-u", "HEAD"], without_location(env))
+
+
+def prune_worktrees(env: Env) -> Answer:
+    """Forget work trees whose directories are gone."""
+    return run([*GIT, "worktree", "prune", "--expire=now"], env)

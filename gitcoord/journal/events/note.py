@@ -8,7 +8,7 @@ from gitcoord.base.names import check_path, printable
 from gitcoord.base.texts import prose
 from gitcoord.journal.model import LONGEST, MOST_NOTES, MOST_TEXT, Note, file_of, notes_of
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
-from gitcoord.ledger.format import with_queue
+from gitcoord.ledger.format import QUEUE, with_minor
 from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.ledger.state import Changes, State
@@ -67,7 +67,7 @@ def apply(state: State, event: Event) -> Changes:
     if not valid or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is a note that '{event.agent}' cannot leave")
     old = notes_of(state, body["path"])
-    changes: Changes = with_queue(state)
+    changes: Changes = with_minor(state, QUEUE)
     changes.update({file_of(state, note.path, note.seq): None for note in old if note.until <= event.at})
     if len(old) - (len(changes) - ("format" in changes)) >= MOST_NOTES:
         raise Illegal(f"event {event.seq} is one note too many on {body['path']}")

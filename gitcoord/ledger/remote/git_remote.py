@@ -72,13 +72,16 @@ class GitRemote:
         self.name = name
         self.branches = branches
         self.atomic = atomic
+        self.trunk: RefName = ""  # the branch that a landing moves together with the ledger
         self.notes: LockNotes | None = None  # records which process owns which lock; None in some tests
         self._env = env
         self.deadline = deadline or Deadline(name, fixed(JOINING))
 
     def takes(self, ref: RefName) -> bool:
         """Return whether the remote keeps this ref."""
-        return ref == LEDGER or ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
+        if ref in (LEDGER, self.trunk):
+            return True
+        return ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
 
     def there(self, ref: RefName) -> RefName:
         """The ref's name at the remote."""

@@ -83,7 +83,9 @@ class MirrorStore:
         self.follow([as_update(op) for op in operations])
 
     def follow(self, moves: Sequence[RefUpdate]) -> bool:
-        """Update the mirror after a push. False: that failed, and a fetch is needed."""
+        """Update the mirror after a push. False: that failed, and a fetch is needed. The trunk of this clone is no mirror: git has noted
+        the remote's when it pushed."""
+        moves = [m for m in moves if m.ref != self.remote.trunk]
         now = self.local.resolve([m.ref for m in moves])
         if any(m.ref == LEDGER and oid != (m.old or None) for m, oid in zip(moves, now)):
             return False  # the mirror is not at the ledger that was pushed onto

@@ -111,8 +111,8 @@ def push_until_known(ctx: Context, batch: Batch) -> RemoteResult:
             return result if result.kind in (RACED, REJECTED, FAILED) else RemoteResult(UNKNOWN, result.words)
         if _landed(ctx, batch):
             return RemoteResult(LANDED)
-        if _moved(ctx, batch):
-            return RemoteResult(RACED)
+        if _moved(ctx, batch) or (result.kind == RACED and store.remote.trunk):
+            return RemoteResult(RACED)  # where trunk moves too, whoever lands looks at it before trying again
         if result.kind in (REJECTED, FAILED):
             split = result.kind == REJECTED and len(batch.agents) > 1
             return RemoteResult(SPLIT, result.words) if split else result
@@ -162,7 +162,8 @@ def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator
 
 def _moved(ctx: Context, batch: Batch) -> bool:
     """Return whether one of its refs has another value than expected: then it can never land."""
-    moves = [m for m in batch.moves if store_of(ctx).remote.takes(m.ref)]
+    remote = store_of(ctx).remote
+    moves = [m for m in batch.moves if remote.takes(m.ref) and m.ref != remote.trunk]
     return store_of(ctx).local.resolve([m.ref for m in moves]) != [m.old or None for m in moves]
 
 

@@ -58,7 +58,7 @@ class RemoteAuthority:
         self._tried: list[_Tried] = []
         self._floor: Oid | None = None
         self._batch_id = ""  # the batch that has the attempt; '' if it is pushed alone
-        self._batched = True
+        self._batched = ctx.moving is None  # what must not fail with others, or because of them, is pushed alone
         self._uncertain = False  # another process may still push an attempt of ours
 
     def __enter__(self) -> None:

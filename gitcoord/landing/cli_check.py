@@ -1,0 +1,92 @@
+"""The checks of a landing: in a scratch work tree of what would land, bounded, without identity, keys and agent sockets."""
+
+from __future__ import annotations
+
+import time
+
+from gitcoord.base.agent_tools import TOOLS
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import GitcoordError
+from gitcoord.base.names import printable
+from gitcoord.git.files import list_files, remove_file, write_file
+from gitcoord.git.long_process import run_check
+from gitcoord.git.process import Environ
+from gitcoord.landing.model import MAX_CHECKS, Rules
+from gitcoord.landing.scratch import Scratch
+from gitcoord.landing.turn import Turn
+from gitcoord.sessions.cli_supervisor import become_subreaper
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import Row
+
+_KEPT = 20  # outputs of failed checks
+_SECRET = (b"GITCOORD_", b"GIT_", b"SSH_", b"GPG_", b"GNUPG")
+_SHOWN = 12  # last lines of a failed check's output
+
+
+class CheckFailed(GitcoordError):
+    exit_code = 1
+    code = "check"
+
+
+class Checks:
+    """The checks of one landing. A tree that passed is not checked again."""
+
+    def __init__(self, call: Call, rules: Rules, added: list[str], turn: Turn) -> None:
+        self._call = call
+        self._commands = [*rules.checks, *added][:MAX_CHECKS]
+        self._timeout = rules.timeout
+        self._turn = turn
+        self._scratch = Scratch(call.ctx)
+        self._passed: dict[str, list[Row]] = {}
+
+    def __enter__(self) -> Checks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.__exit__()
+
+    def run(self, commit: str) -> list[Row]:
+        """Run all checks on this commit; CheckFailed at the first that fails."""
+        if not self._commands:
+            return []
+        tree = self._call.ctx.local.resolve([f"{commit}^{{tree}}"])[0] or commit
+        if tree not in self._passed:
+            become_subreaper()
+            place = self._scratch.fill(commit)
+            self._passed[tree] = [self._run(command, place, commit) for command in self._commands]
+        return self._passed[tree]
+
+    def _run(self, command: str, place: str, commit: str) -> Row:
+        self._call.screen.note(f"checking {commit[:12]}: {printable(command)}")
+        began = time.monotonic()
+        env = check_environ(self._call.environ)
+        code, output = run_check(command, place, env, self._timeout, self._turn.tick)
+        seconds = int(time.monotonic() - began)
+        if code == 0:
+            return {"command": command, "code": 0, "seconds": seconds}
+        file = self._keep(commit, output)
+        how = f"ended with {code}" if code is not None else f"took longer than {format_duration(self._timeout)}"
+        lines = output.decode("utf-8", "replace").rstrip().split("\n")[-_SHOWN:]
+        self._call.screen.note(*(f"  {printable(line)}" for line in lines if line.strip()))
+        raise CheckFailed(
+            f"the check {how} ({printable(command)}): nothing has landed",
+            hints=(f"its output: {file}", "correct it, commit, and land again"),
+            data={"command": command, "exit_code": code, "seconds": seconds, "output": file, "commit": commit},
+        )
+
+    def _keep(self, commit: str, output: bytes) -> str:
+        """Keep the output of a failed check; gives its file. The oldest ones go."""
+        ctx = self._call.ctx
+        file = ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt")
+        write_file(file, output)
+        directory = file.rpartition("/")[0]
+        for name in sorted(list_files(directory))[:-_KEPT]:
+            remove_file(f"{directory}/{name}")
+        return file
+
+
+def check_environ(environ: Environ) -> dict[bytes, bytes]:
+    """The environment of a check: without gitcoord's identity, git's variables, keys and agent sockets, and without what shows an agent
+    tool."""
+    tools = {name for tool in TOOLS for name in (*tool.markers, *tool.ids)}
+    return {name: value for name, value in environ.items() if name not in tools and not name.startswith(_SECRET)}

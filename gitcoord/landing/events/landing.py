@@ -1,0 +1,141 @@
+"""landing: trunk is about to move from `old` to `new`, in this agent's turn; what `land` will release and complete is on record."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record
+from gitcoord.base.errors import UsageError, raise_if, refused
+from gitcoord.base.names import is_oid, printable
+from gitcoord.claims.model import WRITE, Claim, Item, own_claim, prefetch_own
+from gitcoord.claims.released import landed
+from gitcoord.landing.events.land import add_land
+from gitcoord.landing.model import FACTS, MAX_CHECKS, WAYS, Landing, landing_file, open_landings, own_turn
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.format import LANDINGS, format_record, with_minor
+from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
+from gitcoord.ledger.sessions import Actor, admit
+from gitcoord.ledger.state import Changes, State
+from gitcoord.ledger.world import World
+from gitcoord.sessions.admission import actor_heartbeats, halted, require_open
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import NEEDS_HUMAN, not_the_owner, task_record, the_task
+
+FIELDS = {"session": int, **FACTS}
+_SAID = ("trunk", "branch", "tip", "old", "new", "how", "checks", "task")
+
+
+class Begin(NamedTuple):
+    """The command. `items`: (space, path, agent) of the claims to release. `together`: trunk moves in the same transaction."""
+
+    actor: Actor
+    trunk: str
+    branch: str
+    tip: str
+    old: str
+    new: str
+    how: str
+    checks: list[Record]
+    task: str
+    items: tuple[tuple[str, str, str], ...]
+    together: bool = False
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Begin, world: World) -> Decision:
+    """On record, in the agent's turn. With `together` it has landed in the same chain."""
+    raise_if(halted(state))
+    agent = command.actor.agent
+    session = admit(state, command.actor, world).session
+    if own_turn(state, command.trunk, agent) is None:
+        raise refused("turn-over", f"the turn of '{agent}' to land is over: nothing has landed", "git coord land")
+    if command.task:
+        task = the_task(state, command.task)
+        raise_if(not_the_owner(state, task, agent))
+        if task.state == NEEDS_HUMAN:
+            raise refused("needs-human", f"{task.id} waits for a person, who decides how it goes on")
+    chain = Chain(state, agent, world, command.nonce, command.refused)
+    body = {
+        "session": session,
+        **{key: getattr(command, key) for key in _SAID},
+        "released": _rows(state, command, world),
+    }
+    event = chain.add("landing", body)
+    if command.together:
+        add_land(chain, world, agent)
+    return Decision(chain.events, actor_heartbeats(state, command.actor, world), {"seq": event.seq})
+
+
+def _rows(state: State, command: Begin, world: World) -> list[Record]:
+    """The claims to release, each with the files that this landing changes below it."""
+    for agent in {agent for _, _, agent in command.items}:
+        prefetch_own(state, [Item(space, path) for space, path, holder in command.items if holder == agent], agent)
+    claims: list[Claim] = []
+    for space, path, holder in command.items:
+        if not is_own(holder, command.actor.agent):
+            raise UsageError(f"'{holder}' is another agent: a landing releases its own claims")
+        claim = own_claim(state, Item(space, path), holder)
+        if claim is not None:  # else it was lost meanwhile
+            claims.append(claim)
+    paths = [claim.path for claim in claims if claim.space == "path" and claim.mode == WRITE]
+    files = world.changed(command.old, command.new, paths) if paths and command.old != command.new else {}
+    found = {path: (command.old, rows) for path, rows in files.items() if rows}
+    gone = landed(state, world, found, dict.fromkeys(found, command.new))
+    return [
+        {
+            "space": claim.space, "path": claim.path, "agent": claim.agent, "token": claim.token,
+            "commit": command.new if claim.space == "path" and claim.path in found else "",
+            "base": command.old if claim.space == "path" and claim.path in found else claim.base,
+            "files": found[claim.path][1] if claim.space == "path" and claim.path in found else [],
+            "landed": gone[claim.path] if claim.space == "path" and claim.path in found else [],
+        }
+        for claim in claims
+    ]  # fmt: skip
+
+
+def is_own(holder: str, agent: str) -> bool:
+    """Is the holder this agent, or a subagent of it?"""
+    return holder == agent or holder.startswith(agent + ".")
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
+    first, body = events[0], events[0].body
+    items = tuple((row["space"], row["path"], row["agent"]) for row in body["released"])
+    said = {key: body[key] for key in _SAID}
+    begin = Begin(actor, **said, items=items, together=len(events) > 1, nonce=first.nonce, refused=first.refused)
+    return [Recalled(decide, begin)]
+
+
+def subject(event: Event) -> str:
+    return f"landing of {event.body['branch']} on {event.body['trunk']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    require_open(state, event.agent, body["session"])
+    if body["trunk"] != format_record(state).sync or own_turn(state, body["trunk"], event.agent) is None:
+        raise Illegal(f"event {event.seq} lands on '{printable(body['trunk'])}' without having the turn")
+    if not all(is_oid(body[key]) for key in ("tip", "old", "new")) or body["how"] not in WAYS:
+        raise Illegal(f"event {event.seq} lands what is no commit, or in a way that does not exist")
+    if len(body["checks"]) > MAX_CHECKS or any(row["seconds"] < 0 for row in body["checks"]):
+        raise Illegal(f"event {event.seq} has checks that cannot be")
+    for row in body["released"]:
+        claim = own_claim(state, Item(row["space"], row["path"]), row["agent"])
+        if claim is None or claim.token != row["token"] or not is_own(row["agent"], event.agent):
+            raise Illegal(f"event {event.seq} will release '{printable(row['path'])}', which is not {event.agent}'s")
+    task = task_record(state, body["task"]) if body["task"] else None
+    if body["task"] and (task is None or not_the_owner(state, task, event.agent) is not None):
+        raise Illegal(f"event {event.seq} completes {printable(body['task'])}, which is not {event.agent}'s")
+    changes: Changes = with_minor(state, LANDINGS)
+    for other in open_landings(state):
+        if own_turn(state, other.trunk, other.agent) is None:
+            changes[landing_file(other.agent)] = None  # its turn is over, and nobody has found it on trunk
+    record = Landing(event.agent, event.seq, event.at, **{key: body[key] for key in FACTS})
+    changes[landing_file(event.agent)] = record.to_record()
+    return changes
+
+
+def commits(event: Event) -> list[str]:
+    return [event.body["new"]]
+
+
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing, commits=commits, agents=("released",), leads=True)

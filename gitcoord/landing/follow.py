@@ -1,0 +1,110 @@
+"""Work trees that have trunk checked out: they follow where it moves, or are left where uncommitted changes would be touched.
+
+While trunk moves, git's own lock on their index is held, so no commit there can be made with the old index on the new tip. The lock names
+its process, and a note has old and new tip: the next landing finishes what a process that died has begun.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.git.commands.refs import detach_head
+from gitcoord.git.commands.worktrees import switch_tree, with_index
+from gitcoord.git.files import read_file, remove_file, write_file
+from gitcoord.git.host import own_process, runs_still
+from gitcoord.landing.bring import contains
+from gitcoord.ledger.context import Context
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.worktrees.add import all_trees
+from gitcoord.worktrees.index import IndexLock, copy_index
+
+_NOTE = "landing/following"
+_MARK = "gitcoord landing"
+
+
+class Place(NamedTuple):
+    """A work tree that has trunk checked out."""
+
+    path: str
+    git_dir: str
+
+
+class Following:
+    """The work trees of trunk for the time in which it moves; the context frees their locks."""
+
+    def __init__(self, ctx: Context, ref: str, old: str, new: str) -> None:
+        self._ctx = ctx
+        self._old, self._new = old, new
+        self._places = [
+            Place(tree.path, tree.git_dir)
+            for tree in all_trees(ctx)
+            if tree.ref == ref and tree.git_dir and not tree.bare
+        ]
+        owner = f"{_MARK} {own_process()}".encode()
+        self._locks = [IndexLock(f"{place.git_dir}/index", owner) for place in self._places]
+        self._locked: list[bool] = []
+
+    def __enter__(self) -> Following:
+        if self._places:
+            record = {"v": 1, "old": self._old, "new": self._new, "places": [list(place) for place in self._places]}
+            write_file(self._ctx.scratch(_NOTE), dumps(record).encode())
+        self._locked = [lock.take(self._ctx.host.pause) for lock in self._locks]
+        return self
+
+    def follow(self) -> dict[str, list[str]]:
+        """After trunk has moved: the paths of the work trees that followed, and of those that were left."""
+        found: dict[str, list[str]] = {"followed": [], "left": []}
+        for place, lock, locked in zip(self._places, self._locks, self._locked):
+            done = locked and _switch(self._ctx, place, lock, self._old, self._new)
+            if not done:
+                detach_head(self._ctx.repo.env, place.git_dir, self._old)
+            found["followed" if done else "left"].append(place.path)
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        for lock in self._locks:
+            lock.__exit__()
+        if self._places:
+            remove_file(self._ctx.scratch(_NOTE))
+
+
+def _switch(ctx: Context, place: Place, lock: IndexLock, old: str, new: str) -> bool:
+    """Switch files and a copy of the index, and put it in place. git refuses where something uncommitted would be touched."""
+    copy = f"{place.git_dir}/index.landing"
+    if not copy_index(f"{place.git_dir}/index", copy):
+        return False
+    if switch_tree(with_index(ctx.repo.env, copy), old, new, place.path).code:
+        remove_file(copy)
+        return False
+    lock.replace(copy)
+    return True
+
+
+def finish_following(ctx: Context, ref: str) -> None:
+    """Finish what a landing that died had begun: where trunk has moved, its work trees follow or are left; its locks go."""
+    data = read_file(ctx.scratch(_NOTE), 1 << 20)
+    if not data:
+        return
+    try:
+        record = loads(data, 1 << 20)
+        places = [Place(*row) for row in record["places"]]
+        old, new = str(record["old"]), str(record["new"])
+    except (Malformed, KeyError, TypeError):
+        remove_file(ctx.scratch(_NOTE))
+        return
+    for place in places:
+        _remove_dead_lock(f"{place.git_dir}/index.lock")
+        tip = ctx.local.target(ref)
+        here = read_file(f"{place.git_dir}/HEAD").decode("utf-8", "replace").strip()
+        if here != f"ref: {ref}" or not tip or not contains(ctx, tip, new):
+            continue
+        with IndexLock(f"{place.git_dir}/index") as lock:
+            if not (lock.take(ctx.host.pause) and _switch(ctx, place, lock, old, tip)):
+                detach_head(ctx.repo.env, place.git_dir, old)
+    remove_file(ctx.scratch(_NOTE))
+
+
+def _remove_dead_lock(path: str) -> None:
+    """Remove the lock of a landing whose process has died."""
+    words = read_file(path, 200).decode("ascii", "replace").removeprefix(_MARK).split()
+    if len(words) == 2 and not runs_still(*words):
+        remove_file(path)

@@ -1,0 +1,125 @@
+"""Landings: the settings of `[land]`, the turn, and the record of a landing that is under way."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record, Shape, record_of, values_of
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import CouldNotJudge, UsageError
+from gitcoord.base.names import CONFIG, RESOURCE, printable
+from gitcoord.claims.model import Claim, own_claim, turn_item
+from gitcoord.ledger.state import State
+from gitcoord.startup.annotations import Iterable
+from gitcoord.startup.namedtuple import NamedTuple
+
+MERGE, REBASE, SQUASH = WAYS = ("merge", "rebase", "squash")
+LEASE = 60  # seconds for which a turn lasts without being taken again
+MAX_CHECKS = 20
+
+# A claim that the landing releases, with the files that it changes below it: as in a release, with the holder.
+RELEASED: dict[str, Shape] = {
+    "space": str, "path": str, "agent": str, "token": int, "commit": str, "base": str,
+    "files": [(str, str, str)], "landed": [(str, int)],
+}  # fmt: skip
+CHECK: dict[str, Shape] = {"command": str, "code": int, "seconds": int}
+FACTS: dict[str, Shape] = {
+    "trunk": str, "branch": str, "tip": str, "old": str, "new": str, "how": str, "checks": [CHECK], "task": str,
+    "released": [RELEASED],
+}  # fmt: skip
+_LANDING: dict[str, Shape] = {"agent": str, "seq": int, "at": int, **FACTS}
+
+
+class Landing(NamedTuple):
+    """A landing that is under way: what `land` will do once trunk contains `new`."""
+
+    agent: str
+    seq: int  # of the event `landing`
+    at: int
+    trunk: str
+    branch: str
+    tip: str  # of the branch
+    old: str  # of trunk, before
+    new: str  # of trunk, afterwards
+    how: str
+    checks: list[Record]
+    task: str  # '' or the task that it completes
+    released: list[Record]
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Landing:
+        return cls._make(values_of(record, _LANDING, file))
+
+    def to_record(self) -> Record:
+        return record_of(_LANDING, self)
+
+    def to_json(self) -> dict[str, object]:
+        row = self._asdict()
+        return {**row, "released": [f"{'@' if r['space'] == RESOURCE else ''}{r['path']}" for r in self.released]}
+
+
+def landing_file(agent: str) -> str:
+    return f"landings/@{agent}"
+
+
+def open_landing(state: State, agent: str) -> Landing | None:
+    """The landing of this agent that is under way. An agent has at most one."""
+    file = landing_file(agent)
+    record = state.get(file)
+    return None if record is None else Landing.from_record(record, file)
+
+
+def open_landings(state: State) -> list[Landing]:
+    """All landings that are under way, or were when their process died; by number."""
+    found = [Landing.from_record(record, file) for file, record in state.below("landings").items()]
+    return sorted(found, key=lambda landing: landing.seq)
+
+
+def own_turn(state: State, trunk: str, agent: str) -> Claim | None:
+    """The agent's claim on the turn of this trunk."""
+    return own_claim(state, turn_item(trunk), agent)
+
+
+class Rules(NamedTuple):
+    """The settings of `[land]` in the policy of trunk."""
+
+    how: str = MERGE
+    checks: tuple[str, ...] = ()
+    timeout: int = 30 * 60  # of each check
+    resolve: int = 5 * 60  # how long a turn is kept for resolving a conflict
+    only: bool = False  # trunk moves by landings alone, but for people
+
+
+def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
+    """The settings of `[land]`; CouldNotJudge where one of them cannot be read."""
+    rules = Rules()
+    for key, value in pairs:
+        if not key.startswith("land."):
+            continue
+        setting = key[len("land.") :]
+        if setting == "how":
+            if value not in WAYS:
+                raise _invalid(key, value, f"one of {', '.join(WAYS)}")
+            rules = rules._replace(how=value)
+        elif setting == "check":
+            rules = rules._replace(checks=(*rules.checks, value))
+        elif setting == "timeout":
+            rules = rules._replace(timeout=_seconds(key, value))
+        elif setting == "resolve":
+            rules = rules._replace(resolve=_seconds(key, value))
+        elif setting == "only":
+            if value.lower() not in ("true", "false"):
+                raise _invalid(key, value, "true or false")
+            rules = rules._replace(only=value.lower() == "true")
+    return rules
+
+
+def _seconds(key: str, value: str) -> int:
+    try:
+        return parse_duration(value, 24 * 3600)
+    except UsageError:
+        raise _invalid(key, value, "a duration such as 10m") from None
+
+
+def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
+    return CouldNotJudge(
+        f"{CONFIG}: {key} is '{printable(value[:80])}', not {wanted}", hints=("correct the file and commit it",)
+    )

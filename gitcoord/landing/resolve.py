@@ -1,0 +1,84 @@
+"""A conflict stands in the agent's own work tree: begun there, gone on with, or given up."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, Record, dumps, loads
+from gitcoord.base.errors import UsageError, refused
+from gitcoord.base.names import printable, shell_word
+from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase, symbolic_ref
+from gitcoord.git.commands.worktrees import ls_files, status_in, without_location
+from gitcoord.git.files import exists, read_file, remove_file, write_file
+from gitcoord.landing.bring import Order
+from gitcoord.landing.model import REBASE
+from gitcoord.ledger.context import Context
+
+# What `--continue` needs to know again.
+KEPT = ("branch", "how", "checks", "task", "tree", "wait")
+
+
+def _note(ctx: Context, agent: str) -> str:
+    return ctx.scratch(f"landing/conflicts/{agent}")
+
+
+def keep(ctx: Context, agent: str, record: Record) -> None:
+    write_file(_note(ctx, agent), dumps({"v": 1, **record}).encode())
+
+
+def kept(ctx: Context, agent: str) -> Record:
+    """The landing that this agent is to go on with; UsageError where there is none."""
+    try:
+        record: Record = loads(read_file(_note(ctx, agent), 1 << 20), 1 << 20)
+        if all(key in record for key in KEPT):
+            return record
+    except Malformed:
+        pass
+    raise UsageError(f"'{agent}' has no landing to go on with", hints=("git coord land <branch>",))
+
+
+def forget(ctx: Context, agent: str) -> None:
+    remove_file(_note(ctx, agent))
+
+
+def under_way(ctx: Context) -> str:
+    """The operation of git that stands in this work tree: 'merge', 'rebase' or ''."""
+    if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
+        return "merge"
+    return "rebase" if exists(f"{ctx.repo.git_dir}/rebase-merge") else ""
+
+
+def begin(ctx: Context, order: Order, old: str) -> bool:
+    """Let the conflict stand in this work tree, if it has the branch checked out and nothing uncommitted; gives whether it does."""
+    if not ctx.repo.worktree or symbolic_ref(ctx.repo.env).text != f"refs/heads/{order.branch}" or under_way(ctx):
+        return False
+    status = status_in(without_location(ctx.repo.env), ctx.repo.worktree)
+    if status.code or any(not entry.startswith("??") for entry in status.entries):
+        return False
+    if order.how == REBASE:
+        rebase(ctx.repo, ctx.notes, old)
+    else:
+        merge(ctx.repo, ctx.notes, old, f"Merge branch '{order.trunk}' into {order.branch}")
+    return bool(under_way(ctx))
+
+
+def finish(ctx: Context) -> None:
+    """Finish the merge or rebase that stands here, if one does; Refused while files of it are not resolved."""
+    verb = under_way(ctx)
+    if not verb:
+        return
+    unmerged = sorted({entry.partition("\t")[2] for entry in ls_files(ctx.repo.env, show="unmerged").entries})
+    if unmerged:
+        names = printable(", ".join(unmerged[:5])) + (f" and {len(unmerged) - 5} more" if len(unmerged) > 5 else "")
+        words = " ".join(shell_word(name) for name in unmerged[:5])
+        raise refused("unresolved", f"not resolved yet: {names}", f"edit, then: git add {words}")
+    answer = continue_operation(ctx.repo, ctx.notes, verb)
+    if under_way(ctx) or answer.code:
+        said = printable((answer.complaint or answer.out.decode("utf-8", "replace")).strip().replace("\n", "; ")[:500])
+        raise refused("unresolved", f"git does not go on with the {verb}: {said}", "git status")
+
+
+def abort(ctx: Context) -> None:
+    """Take the merge or rebase out of this work tree, if one stands here."""
+    verb = under_way(ctx)
+    if verb:
+        answer = (abort_merge if verb == "merge" else abort_rebase)(ctx.repo, ctx.notes)
+        answer.require(f"the {verb} could not be undone")

@@ -1,0 +1,59 @@
+"""Scratch work trees for checks: each belongs to a living process, known by a lock; those of dead ones are removed."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import StoreError
+from gitcoord.git.commands.refs import add_detached_worktree
+from gitcoord.git.commands.worktrees import fill_worktree, prune_worktrees
+from gitcoord.git.files import list_files, remove_tree
+from gitcoord.git.locks import flock
+from gitcoord.ledger.context import Context
+
+_PLACE = "landing/trees"
+
+
+class Scratch:
+    """One scratch work tree, made when it is first filled; the context removes it."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.path = ctx.scratch(f"{_PLACE}/{ctx.host.random()[:12]}")
+        self._lock = -1
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def fill(self, commit: str) -> str:
+        """Make it anew with the files of this commit; gives its path."""
+        self._remove()
+        self._lock = flock.acquire(f"{self.path}.lock")
+        made = add_detached_worktree(self._ctx.repo, self._ctx.notes, self.path, commit)
+        made.require("git cannot make a work tree for the check", StoreError)
+        filled = fill_worktree(self._ctx.repo.env, self.path)
+        filled.require("git cannot write the files for the check", StoreError)
+        return self.path
+
+    def _remove(self) -> None:
+        if self._lock >= 0:
+            _remove(self._ctx, self.path)
+            flock.release(self._lock, f"{self.path}.lock")
+            self._lock = -1
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+
+def _remove(ctx: Context, path: str) -> None:
+    remove_tree(path)
+    prune_worktrees(ctx.repo.env)
+
+
+def remove_abandoned(ctx: Context) -> None:
+    """Remove the scratch work trees whose processes have died."""
+    place = ctx.scratch(f"{_PLACE}/x").rpartition("/")[0]
+    for name in sorted(list_files(place)):
+        path = f"{place}/{name.removesuffix('.lock')}"
+        lock = flock.acquire(f"{path}.lock") if name.endswith(".lock") else -1
+        if lock >= 0:
+            _remove(ctx, path)
+            flock.release(lock, f"{path}.lock")

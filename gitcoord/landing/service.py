@@ -1,0 +1,306 @@
+"""The use case of landing: in its turn, a branch is brought onto trunk, checked, judged, and on record.
+
+Steps, and what a crash after each leaves: the turn (it expires), what would land (objects that nothing refers to), the check (a scratch
+work tree, which the next landing removes), `landing` (on record, ends with the next landing), trunk moved (whoever lands next
+writes `land`), `land`. At a remote the last three are one push.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Contention, GitcoordError, StoreError, refused
+from gitcoord.base.names import LEDGER
+from gitcoord.claims.events.release import dirty_paths
+from gitcoord.claims.model import WRITE, Claim, all_claims, turn_item
+from gitcoord.deploy.staleness import fetch_sync
+from gitcoord.gates.client_gate import Gate
+from gitcoord.gates.gate import Verdicts
+from gitcoord.git.store import RefUpdate, SwapFailed, Update, Verify
+from gitcoord.landing.bring import Order, bring, contains
+from gitcoord.landing.events import land as land_event
+from gitcoord.landing.events import landing as landing_event
+from gitcoord.landing.events.land import Land
+from gitcoord.landing.events.landing import Begin, is_own
+from gitcoord.landing.follow import Following, finish_following
+from gitcoord.landing.model import open_landing, open_landings, own_turn
+from gitcoord.landing.scratch import remove_abandoned
+from gitcoord.landing.turn import changed_paths, turn_over
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.format import format_record
+from gitcoord.ledger.remote.fetch import store_of
+from gitcoord.ledger.remote.git_remote import LANDED, RACED
+from gitcoord.ledger.remote.transaction import push_error
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.ledger.state import State
+from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World
+from gitcoord.policy.reader import Source
+from gitcoord.startup.annotations import Any, Callable
+from gitcoord.tasks.events.finish import to_release
+from gitcoord.tasks.model import the_task
+
+Row = dict[str, Any]
+_TRIES = 20
+
+
+class Conflict(GitcoordError):
+    """The branch and trunk change the same lines, or files in ways that cannot both hold."""
+
+    exit_code = 1
+    code = "conflict"
+
+
+class NotAllowed(GitcoordError):
+    """A rule refuses what would land; `outcome` says which."""
+
+    exit_code = 1
+    code = "refused"
+
+    def __init__(self, outcome: Verdicts) -> None:
+        super().__init__(outcome.refused[0].message)
+        self.outcome = outcome
+
+
+class _TrunkMoved(Exception):
+    """Somebody else moved trunk meanwhile: it is brought onto the new tip, in the same turn."""
+
+
+class Trunk:
+    """Trunk where work lands: here, or at the remote that decides."""
+
+    def __init__(self, ctx: Context, snapshot: Snapshot) -> None:
+        self._ctx = ctx
+        self.name = format_record(snapshot.state).sync
+        self.ref = f"refs/heads/{self.name}"
+        self._here = f"refs/remotes/{ctx.remote}/{self.name}" if ctx.remote else self.ref
+
+    def fetch(self) -> str:
+        """Its present tip; of a remote one, after a fetch."""
+        if self._ctx.remote:
+            fetch_sync(self._ctx, self._ctx.remote, self.name)
+        return self.known()
+
+    def known(self) -> str:
+        """The tip as last fetched."""
+        tip = self._ctx.local.target(self._here)
+        if not tip:
+            raise refused("no-trunk", f"there is no branch '{self.name}' to land on", f"git branch {self.name}")
+        return tip
+
+
+class Landing:
+    """One landing, in its turn."""
+
+    def __init__(self, ctx: Context, actor: Actor, order: Order, task: str) -> None:
+        self._ctx = ctx
+        self._actor = actor
+        self._order = order
+        self._task = task
+        self._trunk = Trunk(ctx, read_snapshot(ctx))
+        self._judged = ""  # the ledger's head by which `new` was judged
+        self.warnings: list[Verdicts] = []
+
+    def run(self, check: Callable[[str], list[Row]]) -> Row:
+        """Land. `check` runs the checks on a commit, and raises where one fails. Conflict, NotAllowed, Refused."""
+        for _ in range(_TRIES):
+            old = self._trunk.fetch()
+            brought = bring(self._ctx, self._order, old)
+            if brought.conflicts:
+                raise Conflict(
+                    f"{self._order.branch} conflicts with {self._trunk.name}",
+                    data={"files": list(brought.conflicts), "trunk": old, "commit": brought.at},
+                )
+            if brought.new != old:
+                self._judge(read_snapshot(self._ctx), old, brought.new)
+                checks = check(brought.new)
+            else:
+                checks = []  # trunk has it already
+            try:
+                moved = self._commit(old, brought.new, checks)
+            except _TrunkMoved:
+                self._ctx.tell(f"{self._trunk.name} has moved meanwhile: once more")
+                continue
+            return {
+                "branch": self._order.branch, "trunk": self._trunk.name, "tip": self._order.tip, "old": old,
+                "new": brought.new, "how": self._order.how, "checks": checks, "task": self._task,
+                "already": brought.new == old, **moved,
+            }  # fmt: skip
+        raise Contention(f"{self._trunk.name} moved {_TRIES} times meanwhile", hints=("try again",))
+
+    def _judge(self, snapshot: Snapshot, old: str, new: str) -> None:
+        """As every push is judged, by the policy of trunk before it; NotAllowed where a rule refuses."""
+        gate = Gate(self._ctx, lambda: self._actor, snapshot)
+        outcome = gate.push(self._ctx.remote, [RefUpdate(self._trunk.ref, old, new)])
+        if outcome.refused:
+            raise NotAllowed(outcome)
+        self.warnings = [outcome] if outcome.verdicts else []
+        self._judged = snapshot.head
+
+    def _judge_again(self, snapshot: Snapshot, old: str, new: str) -> None:
+        if snapshot.head != self._judged and old != new:
+            self._judge(snapshot, old, new)
+
+    # --- moving trunk
+
+    def _commit(self, old: str, new: str, checks: list[Row]) -> Row:
+        order, snapshot = self._order, read_snapshot(self._ctx)
+        items = self._to_release(snapshot, old, new)
+        begin = Begin(
+            self._actor, self._trunk.name, order.branch, order.tip, old, new, order.how, checks, self._task, items
+        )
+        if self._ctx.remote and store_of(self._ctx).remote.atomic:
+            return self._commit_together(begin)
+        seq = int(str(transact(self._ctx, landing_event.decide, begin)["seq"]))
+        moved = {} if old == new else self._push(begin) if self._ctx.remote else self._move_here(begin, seq)
+        result = transact(self._ctx, land_event.decide, Land(self._actor, self._actor.agent, seq))
+        return {**moved, "seq": seq, "released": released(items), **_lost(result)}
+
+    def _to_release(self, snapshot: Snapshot, old: str, new: str) -> tuple[tuple[str, str, str], ...]:
+        """The claims whose work has landed: those of the turn, those on what changes and has nothing uncommitted, and the task's."""
+        state, agent = snapshot.state, self._actor.agent
+        world = self._ctx.world(snapshot)
+        own = [claim for claim in all_claims(state) if is_own(claim.agent, agent)]
+        turn = own_turn(state, self._trunk.name, agent)
+        of_turn = [claim for claim in own if turn is not None and claim.token == turn.token and claim.agent == agent]
+        written = [c for c in own if c.space == "path" and c.mode == WRITE and c not in of_turn]
+        touched = set(changed_paths(self._ctx, old, self._order.tip)) | set(changed_paths(self._ctx, old, new))
+        landed = [
+            claim
+            for claim in written
+            if any(path == claim.path or path.startswith(claim.path + "/") for path in touched)
+        ]
+        for holder in {claim.agent for claim in landed}:
+            unclean = set(dirty_paths(world, [c.path for c in landed if c.agent == holder], holder))
+            landed = [claim for claim in landed if claim.agent != holder or claim.path not in unclean]
+        items = list(to_release(state, world, self._actor, the_task(state, self._task))) if self._task else []
+        of_task = [claim for claim in own if claim.item in items and claim.agent == agent]
+        found: list[Claim] = [*of_turn, *landed, *of_task]
+        return tuple(dict.fromkeys(claim.key for claim in found))
+
+    def _commit_together(self, begin: Begin) -> Row:
+        """Events and trunk in one atomic push to the remote."""
+        ctx, remote, tries = self._ctx, store_of(self._ctx).remote, [0]
+
+        def rule(state: State, command: Begin, world: World) -> Decision:
+            tries[0] += 1
+            if tries[0] > 1 and self._trunk.fetch() != begin.old:
+                raise _TrunkMoved
+            self._judge_again(world.snapshot, begin.old, begin.new)  # type: ignore[attr-defined]
+            return landing_event.decide(state, command, world)
+
+        if begin.old != begin.new:
+            ctx.moving, remote.trunk = RefUpdate(self._trunk.ref, begin.old, begin.new), self._trunk.ref
+        try:
+            result = transact(ctx, rule, begin._replace(together=True))
+        finally:
+            ctx.moving, remote.trunk = None, ""
+        self._trunk.fetch()
+        return {"seq": result["seq"], "released": released(begin.items), **_lost(result)}
+
+    def _push(self, begin: Begin) -> Row:
+        """Trunk alone, where the remote takes no atomic pushes."""
+        remote = store_of(self._ctx).remote
+        self._ctx.tell(f"not atomic here: '{remote.name}' takes one ref at a time")
+        remote.trunk = self._trunk.ref
+        try:
+            result = remote.push([RefUpdate(self._trunk.ref, begin.old, begin.new)])
+        finally:
+            remote.trunk = ""
+        tip = self._trunk.fetch()
+        if result.kind == LANDED or contains(self._ctx, tip, begin.new):
+            return {}
+        if result.kind == RACED or tip != begin.old:
+            raise _TrunkMoved
+        raise push_error(self._ctx, result)
+
+    def _move_here(self, begin: Begin, seq: int) -> Row:
+        """Trunk of this repository, in one swap that verifies the ledger by which it was judged."""
+        ctx, ref = self._ctx, self._trunk.ref
+        with Following(ctx, ref, begin.old, begin.new) as following, ctx.queue():
+            for _ in range(_TRIES):
+                ctx.store.refresh()
+                snapshot = read_snapshot(ctx)
+                found = open_landing(snapshot.state, begin.actor.agent)
+                if (
+                    found is None
+                    or found.seq != seq
+                    or own_turn(snapshot.state, begin.trunk, begin.actor.agent) is None
+                ):
+                    raise turn_over(begin.actor.agent)
+                if ctx.store.target(ref) != begin.old:
+                    raise _TrunkMoved
+                self._judge_again(snapshot, begin.old, begin.new)
+                try:
+                    ctx.store.swap([Update(ref, begin.old, begin.new), Verify(LEDGER, snapshot.head)])
+                except SwapFailed as failure:
+                    ctx.store.refresh()
+                    if ctx.store.target(ref) != begin.new:
+                        ctx.host.pause(0.02)
+                        trouble = failure.message
+                        continue
+                return {key: value for key, value in following.follow().items() if value}
+        raise StoreError(f"git could not move {ref}: {trouble}", hints=("nothing has landed",))
+
+
+def released(items: tuple[tuple[str, str, str], ...]) -> list[str]:
+    """The released claims, as they are shown, without turns."""
+    return [("@" if space == "resource" else "") + path for space, path, _ in items if not path.startswith("land/")]
+
+
+def _lost(result: Row) -> Row:
+    return {"lost": result["lost"]} if "lost" in result else {}
+
+
+def finish_open(ctx: Context, actor: Actor) -> list[str]:
+    """Finish the landings that trunk contains and whose process has died; remove what such processes left in this clone. Gives the
+    branches that were found on trunk."""
+    remove_abandoned(ctx)
+    snapshot = read_snapshot(ctx)
+    trunk = Trunk(ctx, snapshot)
+    if not ctx.remote:
+        finish_following(ctx, trunk.ref)
+    found: list[str] = []
+    under_way = open_landings(snapshot.state)
+    if under_way:
+        trunk.fetch()
+    on_trunk = ctx.world(snapshot).on_trunk([landing.new for landing in under_way])
+    for landing in under_way:
+        if landing.new in on_trunk:
+            done = transact(ctx, land_event.decide, Land(actor, landing.agent, landing.seq))
+            found += [landing.branch] if done["landed"] else []
+    return found
+
+
+def listing(ctx: Context) -> Row:
+    """The agent that lands, and those that wait for a turn, in order."""
+    from gitcoord.claims.model import overlapping
+    from gitcoord.claims.queue import queue_around
+
+    snapshot = read_snapshot(ctx, trusting=True)
+    state, world = snapshot.state, ctx.world(snapshot)
+    trunk = format_record(state).sync
+    item = turn_item(trunk)
+    holders = [claim.to_json(None) for claim in overlapping(state, item)]
+    waiting = [r for r in queue_around(state, world, (item,)).requests if item in r.items]
+    return {
+        "trunk": trunk,
+        "landing": [
+            {"agent": row["agent"], "reason": row["reason"], "since": row["since"], "token": row["token"]} for row in holders
+        ],
+        "open": [landing.to_json() for landing in open_landings(state)],
+        "waiting": [
+            {
+                "agent": r.agent, "ticket": r.ticket, "position": position, "reason": r.reason, "since": r.at,
+                "paths": [i.name for i in r.items if i != item],
+            }
+            for position, r in enumerate(waiting, 1)
+        ],
+    }  # fmt: skip
+
+
+def source_of(ctx: Context, snapshot: Snapshot, commit: str) -> Source:
+    """The policy of trunk."""
+    from gitcoord.ledger.format import folds_case
+
+    return Source(ctx, commit, case=folds_case(snapshot.state))

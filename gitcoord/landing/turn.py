@@ -1,0 +1,107 @@
+"""The turn of a landing: which claims it needs, taking them again in time, and giving them back."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import GitcoordError, Refused, refused
+from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import WRITE, Item, all_claims, compatible, covers_item, overlapping, own_claims, turn_item
+from gitcoord.claims.requests import directory_of, own_request, requests_around
+from gitcoord.claims.service import leave, release_unworked, take
+from gitcoord.claims.take import Take
+from gitcoord.git.commands.objects import diff_names, merge_base
+from gitcoord.landing.events.landing import is_own
+from gitcoord.landing.model import LEASE
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.policy.reader import Source
+from gitcoord.sessions.service import beat
+from gitcoord.startup.annotations import Callable, Iterable
+
+
+def changed_paths(ctx: Context, old: str, tip: str) -> list[str]:
+    """The paths that the branch changes since it left trunk: of a rename, both."""
+    base = merge_base(ctx.repo.env, old, tip).text or old
+    answer = diff_names(ctx.repo.env, base, tip)
+    return answer.require("git cannot list what the branch changes").entries
+
+
+def needed(ctx: Context, snapshot: Snapshot, source: Source, agent: str, paths: Iterable[str]) -> tuple[Item, ...]:
+    """The paths for which this landing needs claims: marked ones, and those that others hold, if the agent has no claim yet."""
+    state, found = snapshot.state, list(paths)
+    marked = source.policy(found)
+    own = [c for c in all_claims(state) if c.mode == WRITE and c.space == "path" and is_own(c.agent, agent)]
+    items = []
+    for path in found:
+        item = Item("path", path)
+        if any(covers_item(state, claim, item) for claim in own):
+            continue
+        others = [c for c in overlapping(state, item) if not is_own(c.agent, agent)]
+        if marked.of(path).claim or any(not compatible(c.mode, WRITE) for c in others):
+            items.append(item)
+    return tuple(items)
+
+
+def turn_over(agent: str) -> Refused:
+    return refused("turn-over", f"the turn of '{agent}' to land is over: nothing has landed", "git coord land")
+
+
+class Turn:
+    """One agent's turn. `seconds`: how long it lasts without being taken again."""
+
+    def __init__(self, ctx: Context, actor: Actor, trunk: str, branch: str) -> None:
+        self._ctx = ctx
+        self._actor = actor
+        self._turn = turn_item(trunk)
+        self._branch = branch
+        self.items: tuple[Item, ...] = (self._turn,)
+        self._taken = 0  # when it was last taken, on this machine's clock
+        self._times = 0
+
+    def ask(self, paths: tuple[Item, ...], wait: Callable[[Wait], object]) -> None:
+        """Take the turn with these paths, or wait for all of it in the queue."""
+        self.items = (self._turn, *paths)
+        wait(Wait(self._actor, self.items, ttl=LEASE, expected=LEASE, reason=f"lands {self._branch}"[:200]))
+        self._taken = self._ctx.host.mono()
+
+    def tick(self) -> float:
+        """While a check runs: a heartbeat, and the turn once more where somebody waits for it. Refused where it was lost."""
+        beat(self._ctx, self._actor, patient=True)
+        if self._ctx.host.mono() - self._taken > LEASE * 1000 // 3:
+            state = read_snapshot(self._ctx).state
+            if len(own_claims(state, self.items, self._actor.agent)) < len(self.items):
+                raise turn_over(self._actor.agent)
+            if any(requests_around(state, directory_of(state, item)) for item in self.items):
+                self.extend(LEASE)
+        return LEASE / 6
+
+    def extend(self, seconds: int) -> None:
+        """Take the turn again for so long: the claims get a new token, from which the time counts."""
+        self._times += 1
+        reason = f"lands {self._branch}"[:190] + f" ({self._times})"
+        take(self._ctx, Take(self._actor, self.items, ttl=seconds, expected=seconds, reason=reason))
+        self._taken = self._ctx.host.mono()
+
+    def all_items(self) -> tuple[Item, ...]:
+        """The items that this agent holds or waits for as its turn: those of the same grant or request as the turn itself."""
+        state, agent = read_snapshot(self._ctx).state, self._actor.agent
+        own = own_claims(state, (self._turn,), agent)
+        request = own_request(state, self._turn, agent)
+        granted = [claim.item for claim in all_claims(state, agent) if own and claim.token == own[0].token]
+        return tuple(dict.fromkeys([self._turn, *granted, *(request.items if request is not None else ())]))
+
+    def give_back(self) -> None:
+        """Release what is still held of it, and leave the queue. Harmless to repeat."""
+        agent = self._actor.agent
+        try:
+            state = read_snapshot(self._ctx).state
+            if any(requests_around(state, directory_of(state, item)) for item in self.items):
+                leave(self._ctx, Leave(self._actor, self.items))
+            held = tuple(claim.item for claim in own_claims(read_snapshot(self._ctx).state, self.items, agent))
+            if held:
+                release_unworked(self._ctx, self._actor, held)
+        except Refused:
+            pass  # it was lost meanwhile
+        except (GitcoordError, OSError) as error:
+            self._ctx.tell(f"the turn lasts until it expires: {error}")

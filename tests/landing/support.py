@@ -1,0 +1,65 @@
+"""A repository with a ledger and a policy, and work trees of agents with branches to land."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.support import Done, World
+from tests.support import COORD, git, run_command
+
+POLICY = "[land]\n\tcheck = true\n"
+
+
+class Trunk:
+    """The repository where work lands: its main work tree is on trunk, and each agent has a work tree and a branch of its name."""
+
+    def __init__(self, world: World, policy: str = "", marks: str = "") -> None:
+        self.world = world
+        self.top = world.top
+        files = {"text": "".join(f"line {n}\n" for n in range(20)), ".gitcoord/config": policy or "[gitcoord]\n"}
+        world.commit({**files, ".gitattributes": marks or "# none\n"}, "policy")
+
+    def branch(self, agent: str, files: dict[str, str | None], base: str = "main") -> Path:
+        """A work tree of this agent with one commit on a branch of its name: these contents; None deletes."""
+        tree = self.top.parent / f"{self.top.name}-{agent}"
+        self.world.git("worktree", "add", "-q", "-b", agent, str(tree), base)
+        self.commit(agent, files)
+        return tree
+
+    def tree(self, agent: str) -> Path:
+        return self.top.parent / f"{self.top.name}-{agent}"
+
+    def commit(self, agent: str, files: dict[str, str | None], message: str = "") -> str:
+        tree = self.tree(agent)
+        for name, text in files.items():
+            if text is None:
+                (tree / name).unlink()
+            else:
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                (tree / name).write_text(text)
+        git(tree, "add", "-A")
+        git(tree, "commit", "-q", "-m", message or f"work of {agent}\n\nAgent: {agent}")
+        return git(tree, "rev-parse", "HEAD").decode().strip()
+
+    def land(self, agent: str, *words: str, env: dict[str, str] | None = None) -> Done:
+        tree = self.tree(agent)
+        done = run_command([*COORD, "land", *words], tree, self.world.environ(agent, env or {}))
+        assert b"Traceback" not in done.stderr, done.stderr.decode()
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    @property
+    def tip(self) -> str:
+        return self.world.git("rev-parse", "main")
+
+    def show(self, name: str, commit: str = "main") -> str:
+        return self.world.git("show", f"{commit}:{name}")
+
+    def nothing_left(self) -> None:
+        """No claim, request, landing, scratch work tree or lock is left."""
+        assert self.world.claims() == []
+        assert self.world.git("ls-tree", "-r", "--name-only", "gitcoord", "landings", "waits") == ""
+        trees = self.top / ".git/gitcoord/landing/trees"
+        assert not trees.exists() or list(trees.iterdir()) == []
+        assert "gitcoord/landing" not in self.world.git("worktree", "list")
+        assert not list(self.top.glob(".git/**/index.lock"))
+        assert self.world.coord("fsck").code == 0

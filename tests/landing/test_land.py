@@ -1,0 +1,243 @@
+"""Landing in one repository: ways, claims, tasks, conflicts, checks, and work trees that have trunk checked out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import World
+from tests.landing.support import Trunk
+from tests.support import CLAIM, COORD, git, run_command
+
+
+def _lines(**changed: str) -> str:
+    return "".join(f"{changed.get(f'l{n}', f'line {n}')}\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("way", "parents", "author"),
+    [("--merge", 2, "merge"), ("--rebase", 1, "kept"), ("--squash", 1, "kept")],
+)
+def test_ways_to_land_beside_others(world: World, way: str, parents: int, author: str) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"text": _lines(l1="one")})
+    trunk.commit("alice", {"new": "x\n"}, "more\n\nAgent: alice")
+    world.commit({"text": _lines(l18="eighteen")}, "other work")
+    before = trunk.tip
+    done = trunk.land("alice", way, "--json")
+    assert done.code == 0, done
+    assert done.json["old"] == before and done.json["new"] == trunk.tip
+    assert trunk.show("text") == _lines(l1="one", l18="eighteen").rstrip("\n") and trunk.show("new") == "x"
+    assert len(world.git("log", "-1", "--format=%P", "main").split()) == parents
+    assert "Agent: alice" in world.git("log", "-1", "--format=%B", "main")
+    assert world.git("merge-base", "main", before) == before
+    assert (trunk.top / "text").read_text() == _lines(l1="one", l18="eighteen"), "the work tree of trunk follows"
+    assert world.git("status", "--porcelain", "--untracked-files=no") == ""
+    again = trunk.land("alice", way, "--json")
+    if way == "--merge":
+        assert again.json["already"] and trunk.tip == done.json["new"], "nothing lands twice"
+    trunk.nothing_left()
+
+
+def test_a_fast_forward_keeps_the_commit(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"new": "x\n"})
+    tip = git(trunk.tree("alice"), "rev-parse", "HEAD").decode().strip()
+    assert trunk.land("alice").out.startswith("landed alice on main: ")
+    assert trunk.tip == tip
+
+
+def test_marked_paths_are_claimed_for_the_turn_and_released_with_it(world: World) -> None:
+    trunk = Trunk(world, marks="text gitcoord-claim\n")
+    trunk.branch("alice", {"text": _lines(l1="one"), "free": "x\n"})
+    assert trunk.land("alice", "--dry-run", "--json").json["claims"] == ["text"]
+    world.take("text", agent="bob")
+    late = trunk.land("alice", "--wait", "0", "--json")
+    assert late.code == 1 and late.json["error"] == "held"
+    world.free("bob")
+    done = trunk.land("alice", "--json")
+    assert done.code == 0, done
+    assert done.json["released"] == ["text"]
+    trunk.nothing_left()
+    lineage = world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage/")
+    assert "text" in lineage and "free" not in lineage, "released work is on record"
+
+
+def test_the_landed_claims_of_the_agent_go_and_uncommitted_ones_stay(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "1\n", "dir/b": "2\n", "c": "3\n"})
+    for agent, *paths in (("alice", "a", "dir", "c", "src/a.py"), ("alice.helper", "src/b.py")):
+        assert run_command([*CLAIM, *paths], tree, world.environ(agent, {})).returncode == 0
+    (tree / "c").write_text("not committed\n")
+    done = trunk.land("alice", "--json")
+    assert done.code == 0, done
+    assert sorted(done.json["released"]) == ["a", "dir"]
+    assert world.claims() == ["path/c/@alice", "path/src/a.py/@alice", "path/src/b.py/@alice.helper"]
+
+
+def test_a_task_is_done_when_its_code_is_on_trunk(world: World) -> None:
+    trunk = Trunk(world, policy="[land]\n\tcheck = test ! -e broken\n")
+    trunk.branch("alice", {"broken": "x\n"})
+    task = world.coord("task", "add", "do it", "--json", agent="alice").json["tasks"][0]["id"]
+    assert world.coord("task", "take", task, agent="alice").code == 0
+    failed = trunk.land("alice", "--task", task, "--json")
+    assert failed.code == 1 and failed.json["error"] == "check"
+    assert Path(failed.json["output"]).exists()
+    assert world.coord("task", "show", task, "--json").json["task"]["state"] == "active"
+    trunk.commit("alice", {"broken": None, "fine": "x\n"})
+    assert trunk.land("alice", "--task", task).code == 0
+    shown = world.coord("task", "show", task, "--json").json["task"]
+    assert shown["state"] == "done" and shown["result"]["commits"] == [trunk.tip]
+    assert trunk.land("alice", "--task", task, "--json").json["error"] == "not-yours"
+    trunk.nothing_left()
+
+
+CONFLICTS: dict[str, tuple[dict[str, str | None], dict[str, str | None]]] = {
+    "content": ({"text": _lines(l5="mine")}, {"text": _lines(l5="theirs")}),
+    "delete and modify": ({"text": None}, {"text": _lines(l5="theirs")}),
+    "rename and rename": ({"text": None, "mine": _lines()}, {"text": None, "theirs": _lines()}),
+    "both add": ({"new": "mine\n"}, {"new": "theirs\n"}),
+    "binary": ({"bin": "\0mine"}, {"bin": "\0theirs"}),
+    "file and directory": ({"new": "mine\n"}, {"new/inside": "theirs\n"}),
+    "line ends": ({"text": _lines().replace("\n", "\r\n")}, {"text": _lines(l5="theirs")}),
+}
+
+
+@pytest.mark.parametrize("kind", CONFLICTS)
+def test_a_conflict_stands_in_the_agents_work_tree_and_nothing_lands(world: World, kind: str) -> None:
+    trunk = Trunk(world)
+    mine, theirs = CONFLICTS[kind]
+    tree = trunk.branch("alice", mine)
+    trunk.branch("bob", theirs)
+    assert trunk.land("bob").code == 0
+    before = trunk.tip, git(tree, "rev-parse", "HEAD")
+    done = trunk.land("alice", "--json")
+    assert done.code == 1 and done.json["error"] == "conflict", done
+    assert done.json["files"] and done.json["stands"] == str(tree)
+    assert (trunk.tip, git(tree, "rev-parse", "HEAD")) == before
+    assert git(tree, "diff", "--name-only", "--diff-filter=U") or git(tree, "ls-files", "-u")
+    assert world.claims() == ["resource/land/main/@alice"], "the turn is kept"
+    unresolved = trunk.land("alice", "--continue", "--json")
+    assert unresolved.code == 1 and unresolved.json["error"] == "unresolved"
+    if kind == "content":
+        (tree / "text").write_text(_lines(l5="both"))
+        git(tree, "add", "-A")
+        assert trunk.land("alice", "--continue").code == 0
+        assert trunk.show("text") == _lines(l5="both").rstrip("\n")
+    else:
+        assert trunk.land("alice", "--abort").code == 0
+        assert (trunk.tip, git(tree, "rev-parse", "HEAD")) == before and not git(tree, "status", "--porcelain")
+    trunk.nothing_left()
+
+
+def test_a_rebase_that_conflicts_is_resolved_commit_by_commit(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"text": _lines(l5="mine")})
+    world.commit({"text": _lines(l5="theirs")})
+    assert trunk.land("alice", "--rebase").code == 1
+    (tree / "text").write_text(_lines(l5="both"))
+    git(tree, "add", "-A")
+    done = trunk.land("alice", "--continue", "--json")
+    assert done.code == 0 and done.json["how"] == "rebase", done
+    assert len(world.git("log", "-1", "--format=%P", "main").split()) == 1
+    trunk.nothing_left()
+
+
+EVIL = {
+    "edits the tree": ("echo evil > text; echo evil > more; git add -A; exit 0", 0),
+    "reads its input": ("cat", 0),
+    "leaves processes": ("setsid sleep 1000 & (sleep 1000 &) ; echo $$ > /dev/null", 0),
+    "never ends": ("sleep 1000", 1),
+    "prints much": ("yes | head -c 20000000; exit 3", 1),
+    "makes itself unreadable": ("mkdir -p x/y && chmod 000 x; exit 1", 1),
+    "knows who it is for": ("env | grep -E '^(GITCOORD_|SSH_|GIT_|CLAUDECODE)' && exit 1; exit 0", 0),
+}
+
+
+@pytest.mark.parametrize("kind", EVIL)
+def test_evil_checks(world: World, kind: str) -> None:
+    command, code = EVIL[kind]
+    trunk = Trunk(world, policy="[land]\n\ttimeout = 2s\n")
+    trunk.branch("alice", {"new": "x\n"})
+    env = {"SSH_AUTH_SOCK": "/nowhere", "CLAUDECODE": "1", "GITCOORD_AGENT": "alice"}
+    before = trunk.tip
+    done = trunk.land("alice", "--check", command, "--json", env=env)
+    assert done.code == code, done
+    assert (trunk.tip != before) == (code == 0)
+    assert trunk.show("text") == _lines().rstrip("\n")
+    if code:
+        assert os.path.getsize(done.json["output"]) < 3 << 20
+    trunk.nothing_left()
+
+
+def test_a_branch_that_changes_the_check_is_checked_by_trunks(world: World) -> None:
+    trunk = Trunk(world, policy="[land]\n\tcheck = false\n")
+    trunk.branch("alice", {".gitcoord/config": "[land]\n\tcheck = true\n", "new": "x\n"})
+    done = trunk.land("alice", "--check", "true", "--json")
+    assert done.code == 1 and (done.json["error"] == "refused" or done.json["command"] == "false")
+    trunk.nothing_left()
+
+
+def test_a_work_tree_of_trunk_with_changes_of_its_own(world: World) -> None:
+    """Elsewhere they stay, and it follows; where the landing touches them, the work tree is left at the old commit."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"new": "x\n"})
+    (trunk.top / "text").write_text("mine\n")
+    assert trunk.land("alice", "--json").json["followed"] == [str(trunk.top)]
+    assert (trunk.top / "text").read_text() == "mine\n" and (trunk.top / "new").read_text() == "x\n"
+    assert world.git("status", "--porcelain") == " M text"
+    old = trunk.tip
+    trunk.branch("bob", {"text": _lines(l1="one")})
+    done = trunk.land("bob", "--json")
+    assert done.json["left"] == [str(trunk.top)] and trunk.tip != old
+    assert (trunk.top / "text").read_text() == "mine\n"
+    assert world.git("rev-parse", "HEAD") == old and world.git("status", "--porcelain") == " M text"
+    trunk.nothing_left()
+
+
+def test_trunk_moved_behind_the_queues_back_is_done_again_in_the_same_turn(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"new": "x\n"})
+    git(trunk.top, "branch", "spare", "main")
+    behind = f"cd {trunk.top} && test -e .git/once || {{ touch .git/once; git commit -q --allow-empty -m behind; }}"
+    done = trunk.land("alice", "--check", behind, "--json")
+    assert done.code == 0, done
+    assert world.git("log", "--format=%s", "main").splitlines().count("behind") == 1
+    assert done.err.count("checking") == 2 and trunk.show("new") == "x"
+    assert [kind for kind in world.events() if kind.startswith("claim @land")] == ["claim @land/main by alice"]
+    trunk.nothing_left()
+
+
+def test_two_land_at_once_one_after_the_other(world: World) -> None:
+    """The second waits for its turn, in the queue, while the first one's check runs."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    trunk.branch("bob", {"b": "x\n"})
+    gate = trunk.top / ".git/open"
+    wait = f"while ! test -e {gate}; do sleep 0.05; done"
+    first = subprocess.Popen(
+        [*COORD, "land", "--check", wait], cwd=trunk.tree("alice"), env=world.environ("alice", {}),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert first.stderr is not None and b"checking" in first.stderr.readline()
+    second = subprocess.Popen(
+        [*COORD, "land"],
+        cwd=trunk.tree("bob"),
+        env=world.environ("bob", {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert second.stderr is not None and b"waiting" in second.stderr.readline()
+    rows = world.coord("land", "--list", "--json").json
+    assert [row["agent"] for row in rows["landing"]] == ["alice"] and [row["agent"] for row in rows["waiting"]] == [
+        "bob"
+    ]
+    gate.write_text("")
+    for process in (first, second):
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+    assert trunk.show("a") == trunk.show("b") == "x"
+    trunk.nothing_left()
