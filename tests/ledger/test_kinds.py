@@ -35,6 +35,7 @@ def test_what_events_touch() -> None:
         nothing |= {event.kind} if touched == Touched() else set()
         paths |= {event.kind} if touched.paths else set()
         agents |= {event.kind} if touched.agents else set()
-    assert nothing - paths == {"start", "notice", "request", "journal", "handoff", "close", "wait", "leave", "landing"}
+    others = {"start", "notice", "request", "journal", "note", "seen", "handoff", "close", "wait", "leave", "landing"}
+    assert nothing - paths == others
     assert paths == {"claim", "stop", "kill", "release", "expire", "takeover", "accept", "inherit"}
     assert agents == {"kill", "revive", "role"}
