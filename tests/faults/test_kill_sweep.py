@@ -1,4 +1,4 @@
-"""SIGKILL at every system call of take, release, expire, init and of accepting a handoff.
+"""SIGKILL at every system call of take, release, expire, wait, leave, init and of accepting a handoff.
 
 Three ways to die: the command alone (its git children live on), its `git update-ref` alone (the command lives on), and
 both together. strace counts system calls by name, so that a point means the same thing in each run. A run without
@@ -92,6 +92,7 @@ class Scene(NamedTuple):
     # (was it done?) -> exit code of the same command given again / of a rival who asks for the path
     again: dict[bool, int]
     rival: dict[bool, int]
+    meanwhile: Callable[[World], None] | None = None  # done when the command has said something, or has ended
 
 
 def _hold(world: World) -> None:
@@ -117,6 +118,15 @@ def _hand_over(world: World) -> None:
     assert done.code == 0 and done.out.startswith("h6 "), done
 
 
+def _queue(world: World) -> None:
+    _hold(world)
+    assert world.claim("--queue", "src/app.py", agent="bob").code == 3
+
+
+def _release(world: World) -> None:
+    assert world.claim("release", "src/app.py", agent="alice").code == 0
+
+
 def _nothing(world: World) -> None:
     pass
 
@@ -126,6 +136,11 @@ SCENES = {
     "release": Scene([*CLAIM, "release", "src/app.py"], "alice", _work, {True: 1, False: 0}, {True: 0, False: 1}),
     "expire": Scene([*CLAIM, "src/app.py"], "bob", _fall_silent, {True: 0, False: 0}, {True: 1, False: 0}),
     "accept": Scene([*HANDOFF, "accept", "h6"], "bob", _hand_over, {True: 0, False: 0}, {True: 1, False: 1}),
+    "grant": Scene([*CLAIM, "release", "src/app.py"], "alice", _queue, {True: 1, False: 0}, {True: 1, False: 1}),
+    "leave": Scene([*CLAIM, "--leave", "src/app.py"], "bob", _queue, {True: 0, False: 0}, {True: 1, False: 1}),
+    "wait": Scene(
+        [*CLAIM, "--wait", "60s", "src/app.py"], "bob", _hold, {True: 0, False: 0}, {True: 3, False: 0}, _release
+    ),
     "init": Scene([*DRIVER, "init"], "", _nothing, {True: 0, False: 0}, {True: 0, False: 0}),
 }
 
@@ -139,8 +154,10 @@ class Stage:
         self.place = place
         self.world = make_world(place / "repo", ledger=name != "init")
         self.scene.prepare(self.world)
-        self.before = self.world.observe()
         self.mirror = Mirror(self.world, place / "mirror")
+        if self.scene.meanwhile is not None:
+            self.scene.meanwhile(self.world)
+        self.before = self.world.observe()
         self.bin = place / "bin"
         self.bin.mkdir()
         (self.bin / "git").write_text(_WRAPPER)
@@ -185,17 +202,23 @@ class Stage:
         env["INJECT"] = _inject(point) if point else "trace=all"
         reader, writer = os.pipe()
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [*tracer, *self.scene.argv], cwd=self.world.top, env=env, stdin=subprocess.DEVNULL,
-                capture_output=True, check=False, pass_fds=(writer,),
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=(writer,),
             )  # fmt: skip
         finally:
             os.close(writer)
+        first = b""
+        if self.scene.meanwhile is not None:
+            assert process.stderr is not None
+            first = process.stderr.readline()
+            self.scene.meanwhile(self.world)
+        out, said = process.communicate()
         with os.fdopen(reader, "rb") as pipe:
             pipe.read()  # ends when the last process that inherited it has ended
-        err = done.stderr.decode(errors="replace")
+        err = (first + said).decode(errors="replace")
         assert "Traceback" not in err, err
-        return Done(done.returncode, done.stdout.decode(errors="replace"), err)
+        return Done(process.returncode, out.decode(errors="replace"), err)
 
 
 def _inject(point: Point) -> str:
@@ -235,15 +258,21 @@ def _judge(stage: Stage, done: Done, where: str, turn: int) -> None:
     if done.code == 0 or "claimed" in done.out or "released" in done.out or "accepted h6" in done.out:
         assert new, f"{where}: said to be done, and is not: {done}"
     first, second = ("again", "rival") if turn % 2 else ("rival", "again")
+    waits = ["--queue"] if stage.name == "wait" else []  # both, so that none of them blocks
     answers = {
-        "again": lambda: world.run(scene.argv, scene.agent),
-        "rival": lambda: world.claim("src/app.py", agent="carol"),
+        "again": lambda: (
+            world.claim(*waits, "src/app.py", agent="bob") if waits else world.run(scene.argv, scene.agent)
+        ),
+        "rival": lambda: world.claim(*waits, "src/app.py", agent="carol"),
     }
     if stage.name == "init":
         first, second = "again", "rival"
     answer = answers[first]()
     assert answer.code == getattr(scene, first)[new], f"{where}: {first}: {answer}"
-    assert answers[second]().code in (0, 1), where
+    if waits and answer.code == 3 and not world.confirms("bob"):
+        world.pass_reservations()
+        assert answers["rival"]().code == 0, f"{where}: blocked longer than a reservation"
+    assert answers[second]().code in (0, 1, 3), where
     seen = world.observe()
     if not seen["clean"]:
         mended = world.drive("repair")

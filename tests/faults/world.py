@@ -122,6 +122,16 @@ class World:
         beat = decode_heartbeat("", data)
         self.git("update-ref", ref, self.blob(encode_heartbeat(beat._replace(mono=1 - 10**12))))
 
+    def confirms(self, agent: str) -> int:
+        """The token of the last grant that the agent has confirmed."""
+        return decode_heartbeat("", self.git("cat-file", "blob", SESSIONS + agent).encode() + b"\n").confirms
+
+    def pass_reservations(self, seconds: int = 16) -> None:
+        """Let all grants have been made so much earlier."""
+        for note in (self.git_dir / "gitcoord/grants").iterdir():
+            boot, mono = note.read_text().split()
+            note.write_text(f"{boot}\n{int(mono) - 1000 * seconds}")
+
     def append(self, message: bytes, tree: str = "", parent: str = "") -> str:
         """A commit by hand on top of the ledger, as a hostile or careless writer would push it; the tip follows."""
         parent = parent or self.rev(LEDGER)

@@ -1,0 +1,116 @@
+"""Waiters that are stopped, killed or cut off, clocks that are wrong: the others go on, and the waiter learns where it stands."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.claims.test_claim import _waits
+from tests.claims.test_queue import _queue
+from tests.cli.support import World
+from tests.server.clocks import LIBRARY, Clock
+from tests.support import CLAIM
+
+pytestmark = pytest.mark.faults
+
+
+def _set_clock(world: World, seconds: int) -> None:
+    """Let all grants have been made so much earlier."""
+    for note in (world.top / ".git/gitcoord/grants").iterdir():
+        boot, mono = note.read_text().split()
+        note.write_text(f"{boot}\n{int(mono) - 1000 * seconds}")
+
+
+def _waiters(world: World) -> dict[str, int]:
+    return {row["agent"]: row["ticket"] for row in world.claim("list", "--json").json.get("waits", [])}
+
+
+def test_the_others_go_on_when_the_first_is_stopped_and_it_is_told_when_it_wakes(world: World) -> None:
+    world.commit({".gitcoord/config": "[queue]\n\treserve = 1s\n"})
+    world.take("src")
+    with world.started("--wait", "60s", "src", agent="bob") as bob:
+        _waits(bob)
+        with world.started("--wait", "60s", "src", agent="carol") as carol:
+            _waits(carol)
+            bob.send_signal(signal.SIGSTOP)
+            world.free()
+            assert carol.communicate(timeout=30)[0].startswith(b"claimed src")
+        bob.send_signal(signal.SIGCONT)
+        assert _waits(bob) == "waiting: src held by carol; 1st of 1 in the queue\n"
+        world.free("carol")
+        assert bob.communicate(timeout=30)[0].startswith(b"claimed src")
+
+
+def test_a_waiter_whose_tool_kills_it_keeps_its_ticket(world: World) -> None:
+    world.take("src")
+    tickets = set()
+    for _ in range(3):
+        with world.started("--wait", "60s", "src", agent="bob") as waiter:
+            _waits(waiter)
+            tickets.add(_waiters(world)["bob"])
+            waiter.kill()
+    _queue(world, "carol")
+    assert len(tickets) == 1 and list(_waiters(world)) == ["bob", "carol"]
+    world.free()
+    assert world.claim("--wait", "60s", "src", agent="bob").out.startswith("claimed src"), "its turn, and in time"
+
+
+def test_a_killed_waiter_that_misses_its_turn_stands_last_and_the_second_time_not_at_all(world: World) -> None:
+    world.take("src")
+    with world.started("--wait", "60s", "src", agent="bob") as waiter:
+        _waits(waiter)
+        waiter.kill()
+    ticket = _waiters(world)["bob"]
+    _queue(world, "carol")
+    world.free()
+    _set_clock(world, 16)
+    assert world.claim("--queue", "src", agent="carol").code == 0, "carol waits no longer than a reservation"
+    assert _waiters(world)["bob"] > ticket
+    _queue(world, "dave")
+    world.free("carol")
+    _set_clock(world, 16)
+    assert world.claim("--queue", "src", agent="dave").code == 0
+    assert _waiters(world) == {}, "missed twice"
+    assert _queue(world, "bob")["position"] == 1, "who asks again stands in the queue again"
+
+
+def test_a_grant_between_the_last_look_and_ctrl_c_is_given_back(world: World) -> None:
+    """A stopped waiter gets the grant and the signal before it can look."""
+    world.take("src")
+    with world.started("--wait", "60s", "src", agent="bob") as waiter:
+        _waits(waiter)
+        waiter.send_signal(signal.SIGSTOP)
+        world.free()
+        assert world.claims() == ["path/src/@bob"]
+        waiter.send_signal(signal.SIGINT)
+        waiter.send_signal(signal.SIGCONT)
+        waiter.communicate(timeout=30)
+    # Where it looked first, the claim is its own, and told so.
+    assert (waiter.returncode, world.claims()) in [(130, []), (0, ["path/src/@bob"])]
+
+
+@pytest.mark.skipif(not LIBRARY, reason="libfaketime is not installed")
+@pytest.mark.parametrize("ahead", [600, -600])
+def test_a_clock_that_is_wrong_by_ten_minutes_changes_no_order(world: World, ahead: int) -> None:
+    """The order is that of the ledger, and the time of a reservation is counted by a clock that nobody sets."""
+    clock = Clock(world.top.parent / "clock", ahead).env | {"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    claim = ["env", *(f"{key}={value}" for key, value in clock.items()), *CLAIM]
+
+    def ask(agent: str) -> int:
+        return world.run(claim, ("--queue", "src"), agent).code
+
+    world.take("src")
+    assert ask("bob") == 3
+    _queue(world, "carol")
+    assert ask("dave") == 3
+    times = [int(time) for time in world.git("log", "-3", "--format=%at", "gitcoord", "--").split()]
+    assert abs(times[0] - times[2] - ahead) < 60, "its clock is wrong indeed"
+    assert list(_waiters(world)) == ["bob", "carol", "dave"]
+    world.free()
+    assert ask("carol") == 3, "bob's reservation has begun just now"
+    assert ask("bob") == 0
+    world.free("bob")
+    _set_clock(world, 121)
+    assert ask("dave") == 0, "carol has missed it"
+    assert world.coord("fsck").code == 0
