@@ -14,7 +14,7 @@ from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
 from gitcoord.claims.service import leave, wait
-from gitcoord.git.files import close, exists, is_directory, open_to_read
+from gitcoord.git.files import close, is_directory, open_to_read, read_file
 from gitcoord.git.host import isatty
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Any, Callable
@@ -107,15 +107,21 @@ class Rest:
         keys = (fold(item.name, case=case) for case in (False, True))
         self._refs = [f"{call.ctx.repo.common_dir}/refs/{claim_file(item.space, key, agent)}" for key in keys]
         self._local = not call.ctx.remote
+        self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
+
+    def _own(self) -> list[bytes]:
+        """The claim's ref, as a file. There may be one already: of a weaker mode."""
+        return [read_file(ref) for ref in self._refs]
 
     def __call__(self, bell: Bell, seconds: float) -> None:
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0 and not any(map(exists, self._refs)):
+        while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
             rang, _ = bell.wait(left)
             if not (rang and self._local):
-                return
+                break
             end = min(end, time.monotonic() + self.patience)
+        self._seen = self._own()
 
 
 _FIRST = ("", "1st", "2nd", "3rd")

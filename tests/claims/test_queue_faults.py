@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from gitcoord.claims.cli_wait import Rest
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import Item
+from gitcoord.ledger.sessions import Actor
 from tests.claims.test_claim import _waits
 from tests.claims.test_queue import _queue
 from tests.cli.support import World
@@ -88,6 +96,38 @@ def test_a_grant_between_the_last_look_and_ctrl_c_is_given_back(world: World) ->
         waiter.communicate(timeout=30)
     # Where it looked first, the claim is its own, and told so.
     assert (waiter.returncode, world.claims()) in [(130, []), (0, ["path/src/@bob"])]
+
+
+class _Rings:
+    """A bell that rings so often; before each ring something happens."""
+
+    def __init__(self, *happens: Callable[[], object]) -> None:
+        self._happens = list(happens)
+        self.asked: list[float] = []
+
+    def wait(self, seconds: float, *_: int) -> tuple[int, int]:
+        self.asked.append(seconds)
+        if not self._happens:
+            return 0, 0
+        self._happens.pop(0)()
+        return 1, 0
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["nothing held", "a weaker claim held"])
+def test_a_waiter_is_woken_by_its_own_grant(tmp_path: Path, held: bool) -> None:
+    own = tmp_path / "refs/claims/path/src/@bob"
+    own.parent.mkdir(parents=True)
+    if held:
+        own.write_text("1" * 40)
+    call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=SimpleNamespace(common_dir=str(tmp_path)), remote=""))
+    rest = Rest(call, Wait(Actor("bob"), (Item("path", "src"),)))
+    rest.patience = 3.0
+    bell: Any = _Rings(lambda: None, lambda: own.write_text("2" * 40), lambda: None)
+    rest(bell, 100.0)
+    assert len(bell.asked) == 2 and bell.asked[0] > 99 and bell.asked[1] <= 3.0, "another event lets it look soon"
+    bell = _Rings()
+    rest(bell, 100.0)
+    assert len(bell.asked) == 1, "what it has seen does not wake it again"
 
 
 @pytest.mark.skipif(not LIBRARY, reason="libfaketime is not installed")
