@@ -98,7 +98,7 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     if "message" in result:
         call.screen.note(f"no: {printable(result['message'])}")
     for row in result["paths"]:
-        _say_verdict(call, row, f", as of {format_duration(seconds or 0)} ago" if unseen is not None else "")
+        _say_verdict(call, row, f", as of {format_duration(seconds or 0)} ago" if seconds or unseen is not None else "")
     return 0 if result["allowed"] else 1
 
 

@@ -160,9 +160,21 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
             screen.note(f"error: {_WHAT[hook]} is refused", f"  {leftovers.message}")
             screen.hint(*leftovers.hints)
             return 1
+    if outcome.refused and ctx.remote and hook != "pre-push":
+        _say_age(ctx, screen)
     if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
         return _refuse_nameless(screen, hook, outcome, who.problem)
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+
+
+def _say_age(ctx: Context, screen: Screen) -> None:
+    """A commit is judged by what this clone last fetched: a refusal says how old that is, since a holder may have released meanwhile."""
+    from gitcoord.base.durations import format_duration
+    from gitcoord.ledger.remote.fetch import mirror_age
+
+    age = mirror_age(ctx)
+    if age:
+        screen.note(f"note: judged by what '{ctx.remote}' had {format_duration(age)} ago; look again: git claim list")
 
 
 def _say_unguarded(ctx: Context, screen: Screen, env: Environ) -> None:

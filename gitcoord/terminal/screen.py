@@ -116,10 +116,10 @@ class Screen:
 
 
 def expiry(claim: Row) -> str:
-    left = claim["expires_in_seconds"]
+    left = claim["expires_in_seconds"]  # counted from the end of the heartbeat's slot: up to a slot more than the ttl
     if claim.get("silent"):
         return "expired, free to take"
-    return f"{format_duration(left)} left" if isinstance(left, int) else "alive"
+    return f"{format_duration(min(left, int(str(claim['ttl_seconds']))))} left" if isinstance(left, int) else "alive"
 
 
 def counted(count: int, noun: str) -> str:

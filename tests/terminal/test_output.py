@@ -155,9 +155,11 @@ def test_relative_times(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_expiry_in_words() -> None:
-    assert expiry({"expires_in_seconds": 90}) == "1m30s left"
-    assert expiry({"expires_in_seconds": None}) == "alive"
-    assert expiry({"expires_in_seconds": 0, "silent": True}) == "expired, free to take"
+    claim = {"ttl_seconds": 1800, "expires_in_seconds": 90}
+    assert expiry(claim) == "1m30s left"
+    assert expiry({**claim, "expires_in_seconds": 1823}) == "30m left", "a heartbeat counts to the end of its slot"
+    assert expiry({**claim, "expires_in_seconds": None}) == "alive"
+    assert expiry({**claim, "expires_in_seconds": 0, "silent": True}) == "expired, free to take"
 
 
 def test_progress_of_a_wait_at_a_terminal_leaves_no_trace(world: World) -> None:

@@ -237,10 +237,15 @@ def refresh_if_older(ctx: Context, most: int = 0) -> dict[str, object]:
         row["offline"] = error.message
         if isinstance(error, ServerBehind):
             row["offline"] = "; ".join((error.message, *error.hints[-1:]))
+    return {"as_of_seconds": mirror_age(ctx), **row}
+
+
+def mirror_age(ctx: Context) -> int | None:
+    """Seconds since the last fetch; None where there was none."""
     fetched, wall = fetched_at(ctx)
-    now = ctx.host.mono()
-    age = (now - fetched) // 1000 if fetched is not None else max(0, ctx.host.wall() - wall) if wall else None
-    return {"as_of_seconds": age, **row}
+    if fetched is not None:
+        return (ctx.host.mono() - fetched) // 1000
+    return max(0, ctx.host.wall() - wall) if wall else None
 
 
 def try_fetch(ctx: Context, most: int = 0) -> GitcoordError | None:

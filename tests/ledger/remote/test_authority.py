@@ -146,6 +146,17 @@ def test_a_push_is_judged_by_what_is_claimed_now(fleet: Fleet, machines: list[Ma
     assert two.run("git", "push", "-q", "origin", "main", agent="bob").code == 0
 
 
+def test_a_refused_commit_says_how_old_the_knowledge_is(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert two.coord("install-hooks").code == 0
+    assert one.claim("a", agent="alice").code == 0 and two.claim("list").code == 0
+    assert two.claim("src/db.py", agent="bob").code == 0
+    age_contact(two, 12)
+    (two.repo / "a").write_text("bob\n")
+    found = two.run("git", "commit", "-q", "-am", "bob's", agent="bob")
+    assert found.code == 1 and "note: judged by what 'origin' had 1" in found.err, found
+
+
 # --- the other side does not answer, or says no -------------------------------------------------------------------
 
 
@@ -175,6 +186,15 @@ def age_contact(machine: Machine, seconds: int) -> None:
     note = machine.git_dir / "gitcoord/looked"
     boot, mono, wall = note.read_text().split("\n")
     note.write_text(f"{boot}\n{int(mono) - seconds * 1000}\n{int(wall) - seconds}")
+
+
+def test_a_verdict_that_is_not_fresh_says_how_old_it_is(fleet: Fleet, machines: list[Machine]) -> None:
+    one, _ = machines
+    assert one.claim("check", "src/db.py", agent="alice").out == "src/db.py: yes, free\n"
+    age_contact(one, 20)
+    assert one.claim("check", "src/db.py", agent="alice").out.startswith("src/db.py: yes, free, as of 2")
+    age_contact(one, 20)
+    assert one.claim("check", "src/db.py", agent="alice").out == "src/db.py: yes, free\n", "it looked again"
 
 
 def test_a_verdict_without_the_remote_says_how_old_it_is_and_is_none_beyond_the_ttl(
