@@ -16,7 +16,7 @@ HEADINGS = {
     "tasks and handoffs": "task dispatch",
     "rules and gates": "rules policy role approvals approve deny kill revive halt unhalt install-hooks uninstall-hooks repositories gate",
     "machines and servers": "deploy deploys server",
-    "looking into it": "agents resources log why contention watch fsck version",
+    "looking into it": "agents resources log why contention watch doctor audit fsck version",
     "plumbing": "sweep guard mcp complete",
 }
 # The help of a group: verbs of two or three words.

@@ -135,6 +135,28 @@ _LOOKING = {
         life="work",
         needs="pygit2",
     ),
+    "doctor": row(
+        "Tell whether gitcoord is set up here and works, and what puts it right.",
+        "audit.cli:doctor",
+        "",
+        Option("fix", "flag", "Put right what setup can; it shows each step first."),
+        example="doctor --fix",
+        needs="the installation",
+    ),
+    "audit": row(
+        "Tell whether the project is safe for many agents, item by item, with evidence.",
+        "audit.cli:audit",
+        "",
+        Option(
+            "fail-on",
+            "text",
+            "Exit 1 from this severity on: low, medium, high, critical; default: high.",
+            label="SEVERITY",
+        ),
+        Option("markdown", "flag", "As a table for a pull request."),
+        example="audit --fail-on critical",
+        needs="the installation",
+    ),
     "version": row("Show the version of gitcoord.", "cli.version:version", opens="none"),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid
-from gitcoord.git.process import LITERAL, ORIGINAL, WHOLE, Answer, Child, Env, run
+from gitcoord.git.process import GIT, LITERAL, ORIGINAL, WHOLE, Answer, Child, Env, run
 from gitcoord.startup.annotations import Iterable
 
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
@@ -73,6 +73,12 @@ def list_objects(env: Env) -> Answer:
     """Type and id of every object that git has, in any order, also of those that no ref reaches."""
     argv = [*ORIGINAL, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
     return run(argv, env)
+
+
+def count_loose(env: Env) -> int:
+    """The number of loose objects."""
+    answer = run([*GIT, "count-objects"], env).require("git cannot count its objects")
+    return int(answer.text.split()[0])
 
 
 def has_commit(env: Env, oid: str) -> bool:

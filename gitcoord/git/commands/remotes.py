@@ -25,6 +25,11 @@ def remote_url(env: Env, name: str) -> Answer:
     return run([*GIT, "remote", "get-url", "--", name], env)
 
 
+def ssh_settings(env: Env, host: str) -> Answer:
+    """The settings of ssh for a host, without connecting to it; in lower case, a line each."""
+    return run(["ssh", "-G", "--", host], env)
+
+
 def push_urls(env: Env, name: str) -> Answer:
     return run([*GIT, "remote", "get-url", "--push", "--all", "--", name], env)
 

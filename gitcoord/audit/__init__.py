@@ -1,0 +1,1 @@
+"""Does gitcoord work here (`doctor`), and is the project safe for many agents (`audit`)?"""

@@ -1,0 +1,229 @@
+"""`git coord doctor` and `git coord audit`: each item in a repository in which it holds, and in one in which it does not."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from gitcoord.audit.model import ADVICE, BAD, OK, SEVERITIES, UNKNOWN, Check, ask, at_least, exit_code
+from gitcoord.audit.project import ITEMS, audit
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.terminal.call import is_set_up
+from gitcoord.world.open import environ, open_repository
+from tests.cli.support import World
+from tests.cli.test_json import holds
+from tests.support import copy_template, git
+
+CONFIG = """[gitcoord]
+\tapprover = ada
+\tattribution = require
+[guard]
+\tautoclaim = true
+[role "verify"]
+\treadonly = true
+[resource "db"]
+\tcapacity = 1
+[deploy "production"]
+\tref = refs/heads/main
+\tverify = ./verify.sh
+[start]
+\tstate = docs/state.md
+\tdecisions = docs/decisions.md
+\tlessons = docs/lessons.md
+"""
+ATTRIBUTES = "/Makefile gitcoord-claim\n.env gitcoord-read=deny\n.gitcoord/** gitcoord-claim\n"
+MAKEFILE = "deploy:\n\tgit coord once deploy/1 -- kubectl apply -f app.yml\n"
+
+
+def _safe(place: Path) -> None:
+    """A project in which nothing is found."""
+    server = place / "server.git"
+    git(place, "init", "-q", "--bare", "-b", "main", str(server))
+    world = World(place / "project")
+    files = {f"docs/{name}.md": f"# {name}\n" for name in ("state", "decisions", "lessons")}
+    policy = {".gitcoord/config": CONFIG, ".gitcoord/rules.md": "# Rules\n", ".gitattributes": ATTRIBUTES}
+    world.commit({**files, **policy, "Makefile": MAKEFILE, ".env": "KEY=1\n", "verify.sh": "true\n"})
+    world.git("config", "gitcoord.alert", "true")
+
+
+@pytest.fixture
+def safe(tmp_path: Path) -> World:
+    copy_template(tmp_path, _safe)
+    world = World(tmp_path / "project", made=True).init()
+    world.git("remote", "add", "backup", str(tmp_path / "server.git"))
+    world.coord("install-hooks")
+    return world
+
+
+PATH = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def checks(world: World) -> dict[str, Check]:
+    with chdir(world.top):
+        ctx = open_repository(environ(), writing=True)
+        try:
+            return {check.id: check for check in audit(ctx, None, {**os.environ, **PATH}, is_set_up(ctx))}
+        finally:
+            ctx.store.close()
+
+
+def _config(old: str, new: str) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        text = (world.top / ".gitcoord/config").read_text()
+        assert old in text
+        _commit(world, {".gitcoord/config": text.replace(old, new)})
+
+    return change
+
+
+def _commit(world: World, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        world.write(name, text)
+    world.git("add", "-A")
+    git(world.top, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "change")
+
+
+def _no_rules(world: World) -> None:
+    (world.top / ".gitcoord/rules.md").unlink()
+    _commit(world, {})
+
+
+def _no_policy(world: World) -> None:
+    world.git("rm", "-q", ".gitcoord/config", ".gitattributes")
+    _commit(world, {})
+
+
+def _long_ttl(world: World) -> None:
+    world.take("src/a.py", "--ttl", "3d")
+
+
+def _unfinished(world: World) -> None:
+    world.coord("once", "mail/1", "--", "sh", "-c", "kill -9 $PPID")
+
+
+def _another_ledger(world: World) -> None:
+    _config("[gitcoord]\n", f"[gitcoord]\n\troot = {'1' * 40}\n")(world)
+
+
+BREAKS: dict[str, Callable[[World], object]] = {
+    "ledger": _another_ledger,
+    "hooks": lambda world: (world.top / ".git/hooks/pre-commit").unlink(),
+    "policy": _no_policy,
+    "tools": lambda world: (world.top / ".claude").mkdir(),
+    "shared-paths": lambda world: _commit(world, {".gitattributes": ".env gitcoord-read=deny\n"}),
+    "mapped": lambda world: _commit(world, {"package-lock.json": "{}\n"}),
+    "writers": _config('[role "verify"]\n\treadonly = true\n', ""),
+    "resources": lambda world: world.take("@gpu"),
+    "secrets": lambda world: _commit(world, {"deploy/id_rsa": "x\n"}),
+    "leases": _long_ttl,
+    "order": lambda world: _commit(
+        world, {".gitcoord/config": (world.top / ".gitcoord/config").read_text() + "[queue]\n\tovertake = 50\n"}
+    ),
+    "enforced": lambda world: _commit(
+        world, {".gitcoord/config": (world.top / ".gitcoord/config").read_text() + "[rollout]\n\tlineage = warn\n"}
+    ),
+    "fail-closed": _config("autoclaim = true", "autoclaim = true\n\tonError = warn"),
+    "autoclaim": _config("autoclaim = true", "autoclaim = false"),
+    "approvers": _config("\tapprover = ada\n", ""),
+    "attribution": _config("attribution = require", "attribution = off"),
+    "rules": _no_rules,
+    "memory": _config("lessons = docs/lessons.md", "lessons = docs/gone.md"),
+    "idempotent-effects": lambda world: _commit(world, {".github/workflows/x.yml": "run: npm publish\n"}),
+    "verified-deploys": _config("\tverify = ./verify.sh\n", ""),
+    "alerts": lambda world: world.git("config", "--unset", "gitcoord.alert"),
+    "second-copy": lambda world: world.git("remote", "rename", "backup", "origin"),
+}
+
+
+def test_nothing_is_found_in_a_safe_project(safe: World) -> None:
+    found = checks(safe)
+    assert set(found) >= set(ITEMS) and len(found) >= 20
+    assert {id: check.words for id, check in found.items() if check.state != OK} == {
+        "signing": "events are not signed: an agent that lies about its name is believed"
+    }
+    safe.git("config", "gitcoord.signing", "ssh")
+    assert checks(safe)["signing"].state == OK
+    assert {check.severity for check in found.values()} == set(SEVERITIES)
+
+
+@pytest.mark.parametrize("item", BREAKS)
+def test_each_weakness_is_found(item: str, safe: World) -> None:
+    assert checks(safe)[item].state == OK
+    BREAKS[item](safe)
+    found = checks(safe)[item]
+    assert found.state == BAD and found.words and found.help, found
+
+
+def test_an_effect_that_was_begun_and_never_ended_is_found(safe: World) -> None:
+    _unfinished(safe)
+    assert checks(safe)["unfinished-effects"].state == BAD
+
+
+def test_claims_of_agents_that_went_away_are_found(safe: World) -> None:
+    safe.take("src/a.py", "--ttl", "1s")
+    safe.coord("stop", "--keep")
+    found = checks(safe)["expired"]
+    assert found.state in (OK, BAD) and "claim" in found.words
+
+
+def test_a_server_without_the_gate_is_found_and_one_far_away_is_not_judged(tmp_path: Path) -> None:
+    copy_template(tmp_path, _safe)
+    world = World(tmp_path / "project", made=True)
+    server = tmp_path / "server.git"
+    world.git("remote", "add", "backup", str(server))
+    world.git("push", "-q", "backup", "main")
+    done = world.coord("setup", "--yes", "--remote", "backup", "--no-tools", agent="")
+    assert checks(world)["server-gate"].state == BAD, done
+    (server / "hooks/pre-receive").write_text("#!/bin/sh\n")
+    assert checks(world)["server-gate"].state == OK
+    world.git("remote", "set-url", "backup", "ssh://git@host.invalid/x")
+    found = checks(world)
+    assert (found["server-gate"].state, found["authority"].state) == (UNKNOWN, UNKNOWN)
+
+
+def test_doctor_in_a_clone_that_is_not_set_up(plain: World) -> None:
+    done = plain.coord("doctor", agent="")
+    assert (
+        done.code == 1 and "BAD  ledger: gitcoord is not set up in this repository\n      git coord setup\n" in done.out
+    )
+
+
+def test_doctor_as_json_and_what_it_advises(safe: World) -> None:
+    result = holds(safe.coord("doctor", "--json", agent="", env=PATH), "doctor")
+    assert result["ok"] and {row["id"]: row["state"] for row in result["checks"]}["identity"] == ADVICE
+    safe.write(".gitcoord/config", "# edited\n")
+    rows = {row["id"]: row for row in holds(safe.coord("doctor", "--json"), "doctor")["checks"]}
+    assert rows["policy"]["state"] == ADVICE and rows["identity"]["message"] == "you are the agent 'alice'"
+
+
+def test_doctor_puts_the_hooks_right(safe: World) -> None:
+    (safe.top / ".git/hooks/pre-push").unlink()
+    assert safe.coord("doctor").code == 1
+    safe.coord("doctor", "--fix", agent="")
+    assert (safe.top / ".git/hooks/pre-push").exists()
+
+
+def test_audit_as_json_text_and_markdown(safe: World) -> None:
+    result = holds(safe.coord("audit", "--json", env=PATH), "audit")
+    assert result["ok"] and result["fail_on"] == "high"
+    safe.git("config", "--unset", "gitcoord.alert")
+    assert safe.coord("audit", env=PATH).code == 1 and safe.coord("audit", "--fail-on", "critical", env=PATH).code == 0
+    _commit(safe, {"a|b<script>/id_rsa": "x\n"})
+    done = safe.coord("audit", "--markdown")
+    assert "a\\|b&lt;script>/id_rsa" in done.out and "| alerts | high | BAD |" in done.out
+    assert safe.coord("audit", "--fail-on", "much").code == 2
+
+
+def test_three_answers() -> None:
+    def fails() -> Check:
+        raise CouldNotJudge("no answer", hints=("ask again",))
+
+    assert ask("x", fails) == Check("x", UNKNOWN, "no answer", "ask again")
+    bad, unknown = Check("a", BAD, "", "", "low"), Check("b", UNKNOWN, "", "", "high")
+    assert [exit_code(rows) for rows in ([], [unknown], [unknown, bad])] == [0, 4, 1]
+    assert at_least([bad, unknown], "medium") == [unknown]
