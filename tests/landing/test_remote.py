@@ -1,0 +1,104 @@
+"""Landing at a remote: trunk and ledger in one push, with and without the server's gate, and where pushes are not atomic."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.support import Done
+from tests.ledger.remote.conftest import fleet, gated  # noqa: F401 (fixtures)
+from tests.ledger.remote.support import Fleet, Machine
+
+MARKS = "shared/** gitcoord-claim\n"
+
+
+@pytest.fixture(params=["no gate", "gate", "not atomic"])
+def machines(request: pytest.FixtureRequest, fleet: Fleet) -> list[Machine]:  # noqa: F811
+    one, two = fleet.machines
+    one.commit({".gitattributes": MARKS, "shared/a": "a\n"})
+    one.git("push", "-q", "origin", "main")
+    two.git("pull", "-q")
+    if request.param == "gate":
+        request.getfixturevalue("gated")
+    found = fleet.joined()
+    if request.param == "not atomic":
+        for machine in found:
+            machine.git("config", "gitcoord.atomic", "false")
+    return found
+
+
+def _branch(machine: Machine, name: str, files: dict[str, str]) -> str:
+    machine.git("switch", "-q", "-c", name, "origin/main")
+    machine.commit(files)
+    return machine.git("rev-parse", "HEAD").strip()
+
+
+def _land(machine: Machine, *words: str, agent: str) -> Done:
+    return machine.run("git-coord", "land", *words, agent=agent)
+
+
+def _trunk(fleet: Fleet, name: str) -> str:  # noqa: F811
+    return fleet.git("show", f"main:{name}")
+
+
+def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    one, two = machines
+    task = one.run("git-coord", "task", "add", "do it", "--json", agent="alice").json["tasks"][0]["id"]
+    assert one.run("git-coord", "task", "take", task, agent="alice").code == 0
+    _branch(one, "topic", {"shared/a": "new\n", "free": "x\n"})
+    done = _land(one, "--task", task, "--check", "grep -q new shared/a", "--json", agent="alice")
+    assert done.code == 0, done
+    assert _trunk(fleet, "shared/a") == "new\n" and done.json["released"] == ["shared/a"]
+    assert [event["kind"] for event in fleet.events()][-2:] == ["landing", "land"]
+    assert two.run("git-coord", "task", "show", task, "--json", agent="bob").json["task"]["state"] == "done"
+    assert two.claim("list", "--json").json["claims"] == []
+    assert one.git("rev-parse", "origin/main").strip() == done.json["new"]
+    fleet.assert_sound()
+
+
+def test_trunk_that_moved_there_is_done_again(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    """A person's push between the fetch and the push of the landing; and work of another machine that conflicts."""
+    one, two = machines
+    _branch(one, "topic", {"free": "x\n"})
+    behind = f"cd {two.repo} && test -e .git/once || {{ touch .git/once; git commit -q --allow-empty -m behind; git push -q origin main; }}"
+    done = _land(one, "--check", behind, "--json", agent="alice")
+    assert done.code == 0, done
+    assert fleet.git("log", "--format=%s", "main").splitlines().count("behind") == 1
+    assert _trunk(fleet, "free") == "x\n"
+    assert len(fleet.events("land")) == 1
+    _branch(two, "other", {"free": "y\n"})
+    conflict = _land(two, "--json", agent="bob")
+    assert conflict.json["error"] == "conflict" and conflict.json["files"] == ["free"], conflict
+    _branch(one, "next", {"more": "x\n"})
+    assert _land(one, "--wait", "0", agent="alice").code == 1, "the turn is kept for resolving it"
+    (two.repo / "free").write_text("xy\n")
+    two.git("add", "free")
+    assert _land(two, "--continue", agent="bob").code == 0
+    assert _trunk(fleet, "free") == "xy\n"
+    fleet.assert_sound()
+
+
+def test_the_marked_path_of_another_machine_is_waited_for(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    one, two = machines
+    assert two.claim("shared/a", agent="bob").code == 0
+    _branch(one, "topic", {"shared/a": "new\n"})
+    assert _land(one, "--wait", "0", "--json", agent="alice").json["error"] == "held"
+    assert _land(one, "--wait", "1s", "--json", agent="alice").code == 3
+    assert two.claim("release", "shared/a", agent="bob").code == 0
+    assert _land(one, agent="alice").code == 0
+    assert _trunk(fleet, "shared/a") == "new\n"
+    fleet.assert_sound()
+
+
+def test_the_host_refuses_trunk(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    """Nothing has landed, no task is done, and the turn is given back."""
+    one, _ = machines
+    old = fleet.hook("update", 'test "$1" != refs/heads/main || { echo protected branch; exit 1; }\n')
+    _branch(one, "topic", {"free": "x\n"})
+    before = fleet.git("rev-parse", "main")
+    done = _land(one, "--json", agent="alice")
+    assert done.code == 1 and "protected branch" in done.json["message"], done
+    assert fleet.git("rev-parse", "main") == before and fleet.events("land") == []
+    assert one.claim("list", "--json").json["claims"] == []
+    old.unlink()
+    assert _land(one, agent="alice").code == 0
+    fleet.assert_sound()
