@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut, UsageError
+from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
 from gitcoord.base.names import LEDGER, TIP, claim_file, fold, printable, shell_word
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
@@ -78,7 +78,12 @@ def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
     rest = Rest(call, command)
 
     def ask() -> Row:
-        result = wait(call.ctx, command)
+        try:
+            result = wait(call.ctx, command)
+        except (Unreachable, OutcomeUnknown) as error:
+            if not rest.patience:
+                raise
+            raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
         if "waiting" in result:
             held: list[dict[str, object]] = result["held"]  # type: ignore[assignment]
             rest.patience = _PATIENCE * int(str(result["position"]))
@@ -115,7 +120,7 @@ class Rest:
         return [read_file(ref) for ref in self._refs]
 
     def __call__(self, bell: Bell, seconds: float) -> None:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + (seconds if self._local else min(seconds, 1.0 if self.patience <= 2 else 5.0))
         while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
             rang, _ = bell.wait(left)
             if not (rang and self._local):

@@ -137,6 +137,26 @@ def test_a_process_that_lives_long_and_a_cut_link(realm: Realm, one: Clone, link
     goes_on_with_b(realm, one)
 
 
+@pytest.mark.parametrize(("server", "cut"), [("git", "cut"), ("git", "silent"), ("http", "cut")], indirect=["server"])
+def test_a_waiter_outlives_a_cut_link(realm: Realm, one: Clone, link: Link, cut: str) -> None:
+    """It says so and goes on asking; its place is kept, and it gets its turn when the link is there again."""
+    two = realm.clone("two", "bob")
+    assert two.take("shared/a", "bob").code == 0
+    one.git("config", "gitcoord.remoteTimeout", "2")
+    with running(one.start("git-claim", "--wait", "5m", "shared/a", agent="alice")) as waiter:
+        assert waiter.stderr is not None and waiter.stdout is not None
+        assert waiter.stderr.readline().startswith("waiting: shared/a held by bob")
+        link.cut() if cut == "cut" else link.hold(down=True)
+        line = next(line for line in waiter.stderr if not line.startswith("waiting for 'origin'"))
+        assert line.startswith("waiting: ") and "origin" in line, line
+        assert two.release("shared/a", "bob").code == 0
+        link.mend() if cut == "cut" else link.resume()
+        assert waiter.stdout.readline().startswith("claimed shared/a")
+    assert len(realm.events("wait")) == 1
+    assert one.release("shared/a", "alice").code == 0
+    realm.assert_sound()
+
+
 def goes_on_with_b(realm: Realm, one: Clone) -> None:
     assert one.release("shared/b", "alice").code == 0
     realm.assert_sound()
