@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.state import NOT_KNOWN, State
+from gitcoord.shell.state import NOT_KNOWN, State, text_in
 from gitcoord.shell.syntax import (
     AND_OR,
     CASE,
@@ -114,9 +114,8 @@ def _pipe(run: Run, node: Node) -> None:
     for index, one in enumerate(node.nodes):
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
-        run.piped_text = run.output if index and _prints_words(node.nodes[index - 1]) else NOT_KNOWN
         in_subshell(run, (one,))
-    run.feed, run.piped, run.piped_text, run.pipeline = feed, piped, NOT_KNOWN, pipeline
+    run.feed, run.piped, run.pipeline = feed, piped, pipeline
 
 
 def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
@@ -136,7 +135,15 @@ def _branches(run: Run, node: Node) -> None:
 
 
 def loop(run: Run, nodes: tuple[Node, ...]) -> None:
-    """Follow a loop twice. Values that still change are unknown after that."""
+    """Follow a loop twice. Values that still change are unknown after that. `while read` goes through the lines that are known."""
+    lines = _lines(run) if _reads(nodes) else None
+    if lines is not None and len(lines) <= MAX_LOOP:
+        outer = run.line
+        for run.line in lines:
+            for one in nodes:
+                follow(run, one)
+        run.line = outer
+        return
     for _ in range(2):
         before = run.state.copy()
         _either(run, [nodes], may_skip=True)
@@ -146,19 +153,24 @@ def loop(run: Run, nodes: tuple[Node, ...]) -> None:
     _either(run, [nodes], may_skip=True)
 
 
+def _reads(nodes: tuple[Node, ...]) -> bool:
+    head = nodes[0].nodes[0] if nodes and nodes[0].kind == LIST and len(nodes[0].nodes) == 1 else None
+    return head is not None and head.kind == COMMAND and bool(head.words) and head.words[0].raw == "read"
+
+
+def _lines(run: Run) -> list[str] | None:
+    """The lines of the standard input of a loop, where they are known."""
+    how, text = run.stdin
+    if not how and run.piped:
+        text = text_in(run.feed)
+    return [line for line in text.replace("\0", "\n").split("\n") if line] if text is not None else None
+
+
 def _only_last_prints(node: Node) -> bool:
     """Return whether all that it prints comes from the last of its commands."""
     if node.kind == PIPE:
         return True
     return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_prints_nothing, node.nodes[:-1]))
-
-
-def _prints_words(node: Node) -> bool:
-    """Return whether it prints its words, or its here-document, unchanged. Other output only suggests file names."""
-    words = [word.raw for word in node.words]
-    if words == ["cat"]:
-        return any(one.op in ("<<", "<<<") for one in node.redirects)
-    return node.kind == COMMAND and words[:1] in (["echo"], ["printf"])
 
 
 _PRINT_NOTHING = frozenset(

@@ -132,7 +132,8 @@ def _of_value(run: Run, found: Value, part: Part) -> list[list[list[_Chunk]]]:
     if not found.choices:
         return [[[_Chunk("", known=False, below=found.below)]]]
     whole = part.op == "@"
-    return [_split(choice if whole else choice[:1], quoted=part.quoted) for choice in found.choices]
+    more = [[_Chunk("", known=False, below=found.below)]] if found.below else []
+    return [[*_split(choice if whole else choice[:1], quoted=part.quoted), *more] for choice in found.choices]
 
 
 def _splits_otherwise(separators: Value, found: Value) -> bool:
@@ -170,9 +171,11 @@ def _tilde(run: Run, text: str) -> list[_Chunk]:
 def variable(run: Run, part: Part) -> Value:
     """A variable's value after what stands behind its name in `${...}`."""
     held = run.state.variables.get(part.text, NOT_KNOWN)
-    op = part.op.lstrip(":")
+    op = part.op.lstrip(":") or part.op
     if not op or op == "@":
         return held
+    if op in ("/", "//", "[", "^^", ",,", ":"):
+        return Value(tuple(_changed(choice, op, part.value) for choice in held.choices))
     if op == "=":
         bypass.variable(run, part.text, part.value)
     if op in ("#", "##", "%", "%%"):
@@ -185,11 +188,28 @@ def variable(run: Run, part: Part) -> Value:
         return Value(tuple(cut))
     if op in ("-", "=", "?") and held.choices and all(choice[0] for choice in held.choices if choice):
         return held
-    if op in ("-", "=") and held.choices == (("",),) and _SPECIAL.isdisjoint(part.value):
+    if op in ("-", "=", "+"):  # a variable that the command does not set has its default: that is what its text shows
+        given = value(run, Word((part.value,), part.value))
         if op == "=":
-            run.state.variables[part.text] = Value(((part.value,),))
-        return Value(((part.value,),))
+            run.state.variables[part.text] = given
+        return given
     return NOT_KNOWN
+
+
+def _changed(choice: tuple[str, ...], op: str, how: str) -> tuple[str, ...]:
+    """`${x/old/new}`, `${x[1]}`, `${x^^}`, `${x,,}` and `${x:2:3}`."""
+    if op == "[":
+        number = how.rstrip("]")
+        at = int(number) if number.lstrip("-").isdigit() and len(number) < 6 else 0
+        return choice[at : at + 1 or None] or ("",)
+    if op in ("^^", ",,"):
+        return tuple(map(str.upper if op == "^^" else str.lower, choice))
+    if op == ":":
+        first, _, size = how.partition(":")
+        start = int(first) if first.strip().lstrip("-").isdigit() and len(first) < 6 else 0
+        return tuple(one[start:][: int(size)] if size.isdigit() and len(size) < 6 else one[start:] for one in choice)
+    old, _, new = how.partition("/")
+    return tuple(one.replace(old, new) if op == "//" else one.replace(old, new, 1) for one in choice) if old else choice
 
 
 def _args(run: Run, fields: list[list[_Chunk]], raw: str) -> list[Arg]:
@@ -215,7 +235,7 @@ def _names(run: Run, chunks: list[_Chunk], raw: str) -> list[Arg]:
     below = _below(run, glob.fixed_part(pattern))
     if len(run.state.cwds) != 1:
         return [Arg(plain, raw, known=False, below=below)]
-    found = glob.find(pattern, run.state.cwds[0], run.listing)
+    found = glob.find(pattern, run.state.cwds[0], run.listing, deep=run.state.globstar)
     if not found:
         # Nothing there yet, or it cannot be told: whatever comes to match lies below the fixed part.
         return [Arg(plain, raw, known=False, below=below)]

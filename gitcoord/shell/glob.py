@@ -8,6 +8,7 @@ Listing = Callable[[str], "tuple[str, ...] | None"]
 
 
 MAX_FOUND = 256
+MAX_WALKED = 5000
 ACTIVE = "*?["
 
 
@@ -109,8 +110,8 @@ def _in_set(inside: str, char: str) -> bool:
     return False
 
 
-def find(pattern: str, base: str, listing: Listing) -> list[str] | None:
-    """The files that a pattern means, as they would be spelled; None if unknown."""
+def find(pattern: str, base: str, listing: Listing, *, deep: bool = False) -> list[str] | None:
+    """The files that a pattern means, as they would be spelled; None if unknown. `deep`: '**' goes through directories."""
     found = ["/"] if pattern.startswith("/") else [""]
     for part in pattern.split("/"):
         if not part:
@@ -119,8 +120,13 @@ def find(pattern: str, base: str, listing: Listing) -> list[str] | None:
             found = [f"{head}{unescape(part)}/" for head in found]
             continue
         more: list[str] = []
+        if deep and part == "**":
+            found = _all_below(found, base, listing)
+            continue
         for head in found:
             names = listing(head if head.startswith("/") else f"{base}/{head}")
+            if names is None and deep:
+                continue
             if names is None:
                 return None
             more += [
@@ -129,7 +135,17 @@ def find(pattern: str, base: str, listing: Listing) -> list[str] | None:
             if len(more) > MAX_FOUND:
                 return None
         found = more
-    return [name.rstrip("/") for name in found]
+    return [name.rstrip("/") for name in found if name]
+
+
+def _all_below(heads: list[str], base: str, listing: Listing) -> list[str]:
+    """These directories and all below them; files too, which have nothing below."""
+    found = [*heads]
+    for head in found:
+        for name in sorted(listing(head if head.startswith("/") else f"{base}/{head}") or ()):
+            if name[0] != "." and len(found) < MAX_WALKED:
+                found.append(f"{head}{name}/")
+    return found
 
 
 def fixed_part(pattern: str) -> str:

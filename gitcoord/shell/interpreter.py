@@ -5,9 +5,10 @@ from __future__ import annotations
 from gitcoord.shell import bypass
 from gitcoord.shell.control_flow import MAX_LOOP, follow, in_subshell, loop
 from gitcoord.shell.effect_collector import EffectCollector, TooMuch
+from gitcoord.shell.effects import DELETE, WRITE
 from gitcoord.shell.expand import expand, expand_all, text_of, value
 from gitcoord.shell.paths import join
-from gitcoord.shell.state import NOT_KNOWN, Arg, Value, value_of
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value, text_in, value_of
 from gitcoord.shell.syntax import BROKEN, Assign, Node, Redirect, Sub
 from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
@@ -37,13 +38,14 @@ class Run(EffectCollector):
         super().__init__(fs)
         self.output = NOT_KNOWN
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
-        self.piped_text = NOT_KNOWN  # the same, where it is so to the letter
+        self.line: str | None = None  # what `read` reads in this round of a loop
         self.piped = False
         self.pipeline = ""  # the whole of it, as it was written
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.depth = 0
         self.parse, self.home = parse, home
         self.made: set[str] = set()  # directories that it makes
+        self.contents: dict[str, str] = {}  # of files that it writes
         self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
         self.steps = 0
 
@@ -56,16 +58,16 @@ class Run(EffectCollector):
     def loop_over(self, node: Node) -> None:
         bypass.variable(self, node.name, "")
         for choice in expand_all(self, node.words):
-            if len(choice) > MAX_LOOP or not all(arg.known for arg in choice):
-                below = tuple(one for arg in choice if not arg.known for one in arg.below)
-                near = all(arg.below for arg in choice if not arg.known) and not any(arg.known for arg in choice)
-                self.state.variables[node.name] = Value((), below) if near else NOT_KNOWN
+            for arg in choice[:MAX_LOOP]:
+                self.state.variables[node.name] = value_of(arg.text) if arg.known else Value((), arg.below)
+                if arg.known:
+                    for body in node.nodes:
+                        follow(self, body)
+                else:
+                    loop(self, node.nodes)
+            if len(choice) > MAX_LOOP:
+                self.state.variables[node.name] = NOT_KNOWN
                 loop(self, node.nodes)
-                continue
-            for arg in choice:
-                self.state.variables[node.name] = value_of(arg.text)
-                for body in node.nodes:
-                    follow(self, body)
 
     def is_dir(self, path: str) -> bool:
         """Return whether it will be there, as far as this command goes."""
@@ -79,6 +81,13 @@ class Run(EffectCollector):
         base = join("/", path) + "/"
         made = [effect.path[len(base) :].partition("/")[0] for effect in self.effects if effect.path.startswith(base)]
         return tuple({*(names or ()), *made}) if names is not None or made else None
+
+    def text_at(self, path: str) -> str | None:
+        """The content of a small file, where this command does not change it before."""
+        return self.fs.text(path) if self.is_untouched(path) else self.contents.get(path)
+
+    def is_untouched(self, path: str) -> bool:
+        return not any(effect.path == path and effect.kind in (WRITE, DELETE) for effect in self.effects)
 
     def make_directory(self, arg: Arg, detail: str) -> None:
         """One that exists stays as it is, with the files in it."""
@@ -109,6 +118,17 @@ class Run(EffectCollector):
         self.state = before
         if len(ends) > 1:
             self.state.merge(ends)
+        self.keep_contents(node.redirects)
+
+    def keep_contents(self, redirects: tuple[Redirect, ...]) -> None:
+        """What the last command prints, in the file that it goes to: a script may be written, then run."""
+        text = text_in(self.output)
+        for one in redirects:
+            if one.target is not None and one.op in (">", ">|", ">>"):
+                for path in self.resolve(Arg(one.target.raw.strip("'\""), one.raw)):
+                    self.contents.pop(path, None)
+                    if text is not None and one.op != ">>":
+                        self.contents[path] = text
 
     def call(self, call: Call, first: Arg | None = None) -> None:
         """A command whose words are known; wrappers call this for what they wrap."""
@@ -186,11 +206,14 @@ class Run(EffectCollector):
         in_subshell(self, (sub.body,))
         found, self.output = self.output, NOT_KNOWN
         self.feed, self.piped = outer
+        if not sub.body.nodes and not sub.body.words and len(sub.body.redirects) == 1:  # `$(< file)`
+            text = self.redirect(sub.body.redirects)[1]
+            return value_of(text.rstrip("\n")) if text is not None else NOT_KNOWN
         return found
 
     def redirect(self, redirects: tuple[Redirect, ...]) -> tuple[str, str | None]:
         """The files of redirections; answers where standard input comes from, and its text where that is known."""
-        stdin: tuple[str, str | None] = ("pipe", None) if self.piped else self.stdin
+        stdin: tuple[str, str | None] = ("pipe", text_in(self.feed)) if self.piped else self.stdin
         for one in redirects:
             if one.target is None:
                 continue
@@ -202,13 +225,19 @@ class Run(EffectCollector):
                     text = choices[0][0].text if len(choices) == 1 and choices[0] and choices[0][0].known else None
                 stdin = "text", text
                 continue
+            first = one.target.pieces[0] if one.op == "<" and len(one.target.pieces) == 1 else ""
+            if isinstance(first, Sub):  # `< <(command)`
+                found = self.substitute(first)
+                stdin = "text", text_in(found)
+                continue
             for arg in [arg for choice in expand(self, one.target) for arg in choice]:
                 named = arg._replace(raw=one.raw)
                 if one.op in (">&", "<&") and arg.known and (arg.text.rstrip("-").isdigit() or arg.text == "-"):
                     continue
                 if one.op in ("<", "<>", "<&"):
                     self.read(named, "a redirection reads it")
-                    stdin = "file", None
+                    paths = self.resolve(named)
+                    stdin = "file", self.text_at(paths[0]) if len(paths) == 1 else None
                 if one.op not in ("<", "<&"):
                     self.write(named, "a redirection writes it")
         return stdin

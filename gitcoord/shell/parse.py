@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import TimedOut
-from gitcoord.git.files import is_folder, lstat, scandir, stat
 from gitcoord.shell.control_flow import follow
 from gitcoord.shell.effect_collector import MAX_WORD, TooMuch
 from gitcoord.shell.effects import UNKNOWN, Effect
 from gitcoord.shell.interpreter import Run
+from gitcoord.shell.parse_files import FileSystem
 from gitcoord.shell.parse_tree import NoParser, TooDeep, tree
 from gitcoord.shell.state import State, value_of
 from gitcoord.shell.syntax import BROKEN, Node
 
 MAX_BYTES = 1 << 20
-MAX_LISTED = 5000
 
 
 def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
@@ -61,39 +60,3 @@ def parse(command: str) -> Node:
         return Node(BROKEN, name="it is nested too deeply")
     except NoParser as error:
         return Node(BROKEN, name=str(error))
-
-
-class FileSystem:
-    """The file system, for patterns and directories. Bounded, and never an error."""
-
-    def listing(self, path: str) -> tuple[str, ...] | None:
-        found: list[str] = []
-        try:
-            with scandir(path or ".") as entries:
-                for entry in entries:
-                    found.append(entry.name)
-                    if len(found) > MAX_LISTED:
-                        return None
-        except (OSError, ValueError):
-            return None
-        return tuple(found)
-
-    def is_dir(self, path: str) -> bool:
-        try:
-            return is_folder(stat(path))
-        except (OSError, ValueError):
-            return False
-
-    def exists(self, path: str) -> bool:
-        try:
-            lstat(path)
-        except (OSError, ValueError):
-            return False
-        return True
-
-    def top(self, path: str) -> str:
-        while path and not self.exists(f"{path.rstrip('/')}/.git"):
-            if path == "/":
-                return ""
-            path = path.rpartition("/")[0] or "/"
-        return path

@@ -10,15 +10,17 @@ from gitcoord.shell.syntax import Node
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
-MAX_CHOICES = 16
+MAX_CHOICES = 64
 
 
 class Value(NamedTuple):
-    """The possible values of a variable; each choice is a tuple of elements, one except for arrays."""
+    """The possible values of a variable, or a command's output; each choice is a tuple of elements, one except for arrays."""
 
     choices: tuple[tuple[str, ...], ...] = ()  # none: not known
-    below: tuple[str, ...] = ()  # where not known: names of files at or below these directories; none: anything at all
-    whole: tuple[str, ...] = ()  # where not known: names all that lies in these directories, hidden files too
+    below: tuple[
+        str, ...
+    ] = ()  # it has names of files at or below these directories, beside its choices; none: anything at all
+    is_patch: bool = False  # the output is a patch of the files that the choice names, a line each
 
 
 NOT_KNOWN = Value()
@@ -27,6 +29,17 @@ NOT_KNOWN = Value()
 def value_of(*texts: str) -> Value:
     """A variable with one element, which is one of these."""
     return Value(tuple((text,) for text in texts))
+
+
+def text_in(output: Value) -> str | None:
+    """An output that is known to the letter."""
+    known = len(output.choices) == 1 and not output.below and not output.is_patch
+    return "\n".join(output.choices[0]) if known else None
+
+
+def names_of(names: list[str], *, more: tuple[str, ...] = ()) -> Value:
+    """A list of files, a line each. `more`: there are others at or below these directories."""
+    return Value((("\n".join(names),),), more)
 
 
 class Arg(NamedTuple):
@@ -38,17 +51,19 @@ class Arg(NamedTuple):
     below: tuple[str, ...] = ()  # where not known: it names a file at or below these directories; none: anything
 
 
-def fill(word: Arg, place: str, below: tuple[str, ...]) -> Arg:
-    """A word with the name of an unknown file below these directories in place of `place`, as xargs and find fill it in."""
+def fill(word: Arg, place: str, name: Arg) -> Arg:
+    """A word with the name of a file in place of `place`, as xargs and find fill it in."""
     if not place or place not in word.text:
         return word
+    if name.known:
+        return word._replace(text=word.text.replace(place, name.text))
     before, _, after = word.text.partition(place)
     near = not before and ".." not in after.split("/")
-    return Arg(before, word.raw, known=False, below=below if near else ())
+    return Arg(before, word.raw, known=False, below=name.below if near else ())
 
 
 class State:
-    __slots__ = ("aliases", "cwds", "errexit", "functions", "old", "stack", "unless_cd_failed", "variables")
+    __slots__ = ("aliases", "cwds", "errexit", "functions", "globstar", "old", "stack", "unless_cd_failed", "variables")
 
     def __init__(self, cwds: tuple[str, ...], variables: dict[str, Value]) -> None:
         self.cwds = cwds  # none: not known
@@ -58,13 +73,14 @@ class State:
         self.old: tuple[str, ...] = ()  # where it stood before (`cd -`)
         self.stack: list[tuple[str, ...]] = []
         self.errexit = False  # set -e
+        self.globstar = False  # shopt -s globstar
         self.unless_cd_failed: tuple[str, ...] = ()  # the directories if a cd of this statement failed
 
     def copy(self) -> State:
         made = State(self.cwds, dict(self.variables))
         made.functions, made.aliases = dict(self.functions), dict(self.aliases)
         made.old, made.stack = self.old, [*self.stack]
-        made.errexit, made.unless_cd_failed = self.errexit, self.unless_cd_failed
+        made.errexit, made.unless_cd_failed, made.globstar = self.errexit, self.unless_cd_failed, self.globstar
         return made
 
     def merge(self, others: Iterable[State]) -> None:
@@ -79,6 +95,7 @@ class State:
         self.old = _all_of([state.old for state in states])
         self.stack = states[0].stack
         self.errexit = all(state.errexit for state in states)
+        self.globstar = any(state.globstar for state in states)
         self.unless_cd_failed = tuple(dict.fromkeys(place for state in states for place in state.unless_cd_failed))
 
     def keep_old_cwds(self) -> None:

@@ -1,7 +1,7 @@
-"""The table of commands about one held file: read, run for real, and asked of the guard's parser.
+"""The table of commands about one held file: read, and asked of the guard's parser. No row is ever run.
 
-`python -m tests.guard.shell_recall` prints recall and precision of both halves, and the misses of the half that may be looked at;
-with `--run` it runs every command in a scratch copy and prints the rows whose answer in the table is not what happened.
+`python -m tests.guard.shell_recall [table] [--misses]` prints recall and precision of both halves by family; with `--misses` also the
+misses of the half that may be looked at. Of another table only the figures are printed.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Row(NamedTuple):
         return hashlib.sha256(self.command.encode()).digest()[0] % 2 == 0
 
 
-def rows() -> list[Row]:
+def rows(file: Path = TABLE) -> list[Row]:
     found: list[Row] = []
     family = ""
-    for line in TABLE.read_text().splitlines():
+    for line in file.read_text().splitlines():
         if line.startswith("== "):
             family = line[3:]
         elif line.startswith(("+ ", "- ")):
@@ -98,40 +98,18 @@ def environment(top: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(top.parent), "GIT_CONFIG_NOSYSTEM": "1", **who}
 
 
-def run_for_real() -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        made = Path(scratch, "made")
-        made.mkdir()
-        tree(made)
-        for row in rows():
-            top = Path(scratch, "top")
-            subprocess.run(["cp", "-a", str(made), str(top)], check=True)
-            before = _look(top)
-            command = ["timeout", "5", "bash", "-c", row.command]
-            done = subprocess.run(
-                command, cwd=top, env=environment(top), capture_output=True, stdin=subprocess.DEVNULL, check=False
-            )
-            if (_look(top) != before) != row.writes:
-                print(f"{'+' if row.writes else '-'} {row.command}\n    {done.returncode} {done.stderr.decode()[:150]}")
-            subprocess.run(["rm", "-rf", str(top)], check=True)
-
-
-def _look(top: Path) -> tuple[int, ...]:
-    try:
-        stat = (top / HELD).lstat()
-    except OSError:
-        return ()
-    return stat.st_mtime_ns, stat.st_ino, stat.st_mode, stat.st_ctime_ns
-
-
 def is_told(top: Path, command: str) -> bool:
-    """Whether the guard would deny the command for the held file: a write of it, or of a directory above it but the top itself.
+    """Whether the guard would deny the command for the held file: a write of it or of the directory above it, or the end of the repository.
 
     The unknown is no such answer, since it is allowed.
     """
     above = {str(top / HELD), str(top / "src")}
     effects = analyse(command, cwd=str(top), home=str(top.parent))
-    return any(effect.kind in ("write", "delete") and effect.path in above for effect in effects)
+    gone = {str(top), str(top.parent), "/"}
+    return any(
+        effect.kind in ("write", "delete") and effect.path in above or effect.kind == "delete" and effect.path in gone
+        for effect in effects
+    )
 
 
 class Score(NamedTuple):
@@ -155,23 +133,24 @@ def score(top: Path, table: list[Row]) -> Score:
     return Score(answers.count((True, True)), answers.count((False, True)), answers.count((True, False)))
 
 
-def report() -> None:
+def report(file: Path, *, misses: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch, "top")
         top.mkdir()
         tree(top)
         for held_out in (False, True):
-            half = [row for row in rows() if row.held_out() == held_out]
+            half = [row for row in rows(file) if row.held_out() == held_out]
             found = score(top, half)
             name = "held out" if held_out else "looked at"
             print(f"{name}: {len(half)} rows, recall {found.recall:.1%}, precision {found.precision:.1%} {found}")
             families = dict.fromkeys(row.family for row in half)
             for family in families:
                 print(f"  {family}: {score(top, [row for row in half if row.family == family])}")
-        for row in rows():
+        for row in rows(file) if misses and file == TABLE else ():
             if not row.held_out() and is_told(top, row.command) != row.writes:
                 print(f"{'+' if row.writes else '-'} {row.command}")
 
 
 if __name__ == "__main__":
-    run_for_real() if "--run" in sys.argv else report()
+    named = [Path(word) for word in sys.argv[1:] if not word.startswith("-")]
+    report(named[0] if named else TABLE, misses="--misses" in sys.argv)

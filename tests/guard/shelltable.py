@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -44,15 +45,19 @@ def rows(file: Path) -> list[Row]:
 
 
 class Place:
-    """A repository with a few files, and a HOME."""
+    """A repository with a few files, all tracked and changed, and a HOME."""
 
     def __init__(self, path: Path) -> None:
         self.top, self.home = path / "repo", path / "home"
         for name in FILES:
             (self.top / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.top / name).write_text("x\n")
-        for directory in (self.top / "tests", self.top / ".git", self.home):
+            (self.top / name).write_text("tracked\n")
+        for directory in (self.top / "tests", self.home):
             directory.mkdir()
+        for words in (["init", "-q", "--template="], ["add", "."]):
+            subprocess.run(["git", *words], cwd=self.top, check=True)
+        for name in FILES:
+            (self.top / name).write_text("x\n")
 
     def resolved(self, path: str) -> str:
         if path == "?":

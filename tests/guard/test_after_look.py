@@ -16,10 +16,13 @@ from tests.guard.support import CONFIG, Project
 from tests.guard.test_holds import act
 
 MAKEFILE = "fmt:\n\tsed -i s/one/ONE/ free/x\n"
-SCRIPT = f"{sys.executable} - <<'EOF'\nopen('free/x', 'w').write('two')\nEOF"
+# No parser tells these names.
+X, A = "'x/eerf'[::-1]", "'a/derahs'[::-1]"
+SCRIPT = f"{sys.executable} - <<'EOF'\nopen({X}, 'w').write('two')\nEOF"
+OVER_A = f"{sys.executable} -c \"open({A}, 'w').write('two')\""
 PROGRAMS = [
-    "make fmt", SCRIPT, f"{sys.executable} -c \"import os; os.truncate('free/x', 0)\"", f"{sys.executable} run.py", "sh ./run.sh",
-    f"{sys.executable} -c \"import os; os.unlink('free/x')\"",
+    "make fmt", SCRIPT, f"{sys.executable} -c \"import os; os.truncate({X}, 0)\"", f"{sys.executable} run.py", "sh ./run.sh",
+    f"{sys.executable} -c \"import os; os.unlink({X})\"",
 ]  # fmt: skip
 
 
@@ -36,8 +39,8 @@ def prepare(project: Project) -> Project:
     """claude-cone wrote free/x and did not commit it; the programs are committed."""
     files = {
         "Makefile": MAKEFILE,
-        "run.py": "open('free/x', 'w').write('two')\n",
-        "run.sh": "mv other free/x\n",
+        "run.py": f"open({X}, 'w').write('two')\n",
+        "run.sh": 'mv other "$(echo x/eerf | rev)"\n',
         "other": "o\n",
     }
     project.world.commit(files)
@@ -100,15 +103,14 @@ def test_a_file_that_is_held_by_a_claim_and_dirty(held: Project) -> None:
     """bob works without a guard."""
     held.claim("shared/a", agent="bob")
     (held.top / "shared/a").write_text("bob's\n")
-    command = f"{sys.executable} -c \"open('shared/a', 'w').write('two')\""
-    words = run(held, held.speaker("c-two"), command)
+    words = run(held, held.speaker("c-two"), OVER_A)
     assert "shared/a: bob holds it [held]" in words and "free/x" not in words
     assert held.world.git("show", f"{kept(held)[1]}:shared/a") == "bob's"
 
 
 def test_a_file_below_a_claim_that_equalled_head(project: Project) -> None:
     project.claim("shared", agent="bob")
-    words = run(project, project.speaker("c-two"), f"{sys.executable} -c \"open('shared/a', 'w').write('two')\"")
+    words = run(project, project.speaker("c-two"), OVER_A)
     assert "shared/a: bob holds it [held]" in words
 
 
@@ -119,7 +121,7 @@ def test_commands_that_change_nothing_of_others_are_not_told(held: Project) -> N
         "touch free/other",
         "make -n fmt",
         "git log -1",
-        f"{sys.executable} -c \"import os; os.utime('free/x')\"",
+        f'{sys.executable} -c "import os; os.utime({X})"',
     ):
         assert run(held, held.speaker("c-two"), command) == "", command
     assert run(held, held.speaker("c-one"), "make fmt") == "", "its own file"
@@ -155,7 +157,7 @@ def test_restore_puts_it_back(tmp_path: Path) -> None:
         words = run(project, two, command)
         assert "free/x: claude-cone wrote it and has not committed it; its content was put back" in words
         assert (project.top / "free/x").read_text() == "one's\n"
-    assert "put back" in run(project, two, f"{sys.executable} -c \"open('shared/a', 'w').write('two')\"")
+    assert "put back" in run(project, two, OVER_A)
     assert (project.top / "shared/a").read_text() == "a\n"
     told = context(project.send(project.speaker("c-one").read("shared/b")))
     assert told.count("its content was put back") == 4
@@ -169,7 +171,7 @@ def test_a_file_of_somebody_without_a_guard_is_not_put_back(tmp_path: Path, dirt
     project.claim("shared/a", agent="bob")
     if dirty:
         (project.top / "shared/a").write_text("bob's\n")
-    words = run(project, project.speaker("c-two"), f"{sys.executable} -c \"open('shared/a', 'w').write('two')\"")
+    words = run(project, project.speaker("c-two"), OVER_A)
     assert "shared/a: bob holds it" in words and "put back" not in words
     assert (project.top / "shared/a").read_text() == "two"
 
@@ -204,7 +206,7 @@ def test_a_look_that_fails_stops_nobody_and_is_told(held: Project) -> None:
 def test_what_was_looked_up_once_is_looked_up_again_when_it_changed(project: Project) -> None:
     """bob's file is clean at the first command and dirty at the next ones; his commit ends that."""
     project.claim("shared/a", agent="bob")
-    two, over = project.speaker("c-two"), f"{sys.executable} -c \"open('shared/a', 'w').write('two')\""
+    two, over = project.speaker("c-two"), OVER_A
     assert run(project, two, "true") == "" and run(project, two, "true") == ""
     (project.top / "shared/a").write_text("bob's\n")
     assert run(project, two, "true") == ""

@@ -115,7 +115,6 @@ def test_nor_the_directory_with_the_settings_that_call_the_guard(project: Projec
         "mv .claude x",
         "git rm -r .claude",
         "rm -rf .github",
-        "git checkout HEAD -- .claude",
     ):
         verdict, words = answer(project, command)
         assert verdict == "deny" and "settings that call this guard" in words, command
@@ -147,10 +146,16 @@ def test_what_another_relies_on_is_held_alone_and_within_its_directory(project: 
 
 
 def test_pathspecs_of_git(held: Project) -> None:
-    held.world.git("checkout", "-q", "--", "shared/a")
     for command in ("git checkout HEAD -- 'shared/*'", "cd free && git restore :/shared/a", "git rm -q 'shared/?'"):
         verdict, words = answer(held, command)
         assert verdict == "deny" and "bob holds it" in words, command
+
+
+def test_what_git_leaves_as_it_is_is_not_judged(held: Project) -> None:
+    """A file that a command names by its directory, and that it does not touch."""
+    held.world.git("checkout", "-q", "--", "shared/a")
+    for command in ("git checkout HEAD -- 'shared/*'", "git restore shared", "find shared -name '*.md' -delete"):
+        assert answer(held, command)[0] == "allow", command
 
 
 def test_a_command_that_takes_too_long_to_read(held: Project) -> None:

@@ -69,6 +69,14 @@ def ls_files(env: Env, *pathspecs: str, tree: str = "", show: str = "tracked") -
     return run([*_in(tree), "ls-files", "-z", *_SHOWN[show], "--", *pathspecs], env)
 
 
+def listed(tree: str, words: Iterable[str], seconds: float) -> Answer:
+    """The files that a listing of the user's own names, ended by NUL. `words`: its verb and options, which only look."""
+    from gitcoord.git.long_process import run_all_bounded
+    from gitcoord.git.process import clean_environ, environ
+
+    return run_all_bounded([[*_in(tree), *words]], without_location(clean_environ(environ)), seconds)[0]
+
+
 def check_attribute(env: Env, attribute: str, paths: Iterable[str], tree: str) -> Answer:
     """The value of an attribute by the files of the work tree: path, attribute and value of each path, each ended by NUL."""
     data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from gitcoord.base.names import covers
+from gitcoord.shell.glob import matches
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.paths import base_name
-from gitcoord.shell.state import Arg
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value
+from gitcoord.shell.walk import MAX_NAMES, lines_of, listed, source_files
 
-_TAR = "-f -C -T -X -b -I -K -N -V -g --file --directory --files-from --exclude --exclude-from --transform --xform --owner --group --mode --strip-components --use-compress-program --newer --wildcards-match-slash"
+_TAR = "-f -C -T -X -b -I -K -N -V -g --file --directory --files-from --exclude --exclude-from --transform --xform --owner --group --mode --strip-components --strip --use-compress-program --newer --wildcards-match-slash"
 _CURL = (
     "-o -A -b -c -C -d -D -e -E -F -H -K -m -P -Q -r -T -u -U -w -x -X -y -Y -z --output --output-dir --data --data-raw --data-binary "
     "--data-urlencode --header --request --user --user-agent --url --form --cookie --cookie-jar --dump-header --upload-file --proxy "
@@ -33,8 +36,24 @@ def perform(run: Run, call: Call) -> None:
     }.get(call.name, _compress)(run, call)  # fmt: skip
 
 
-def _unpack(run: Run, call: Call, places: list[Arg]) -> None:
-    run.unknown_below(places, call.raw, f"{call.name} unpacks files {'there' if places else 'here'}")
+def _unpack(run: Run, call: Call, archives: list[Arg], named: list[Arg], places: list[Arg], strip: int = 0) -> None:
+    """The files that come out of an archive: those that the command names, or all that a small one has."""
+    paths = [path for arg in archives[:1] for path in run.resolve(arg)]
+    held = run.fs.members(paths[0]) if len(paths) == 1 and run.is_untouched(paths[0]) else None
+    if not archives and call.stdin == "pipe" and not run.feed.below:
+        held = lines_of(run.feed)
+    names = held or []
+    if named:
+        wanted = [arg.text.rstrip("/") for arg in named]
+        chosen = [name for name in names if any(covers(one, name) or matches(one, name) for one in wanted)]
+        names = chosen if held is not None else wanted
+    place = places[-1] if places else Arg(".", call.raw)
+    for name in names[:MAX_NAMES] if place.known else ():
+        parts = name.removeprefix("./").split("/")[strip:]
+        if parts:
+            run.write(place._replace(text=f"{place.text}/{'/'.join(parts)}", raw=call.raw), f"{call.name} unpacks it")
+    if held is None and not named or len(names) > MAX_NAMES or not place.known:
+        run.unknown_below(places, call.raw, f"{call.name} unpacks files {'there' if places else 'here'}")
 
 
 def _tar(run: Run, call: Call) -> None:
@@ -50,14 +69,30 @@ def _tar(run: Run, call: Call) -> None:
     if unpacks or given.has("-t", "--list", "-d", "--diff", "--compare"):
         run.read_all(archives, "tar reads it")
         if unpacks and not given.has("-O", "--to-stdout"):
-            _unpack(run, call, base)
+            number = next(
+                (arg.text for arg in given.values("--strip-components", "--strip") if arg.text.isdigit()), "0"
+            )
+            _unpack(run, call, [arg for arg in archives if arg.text != "-"], given.operands, base, int(number[:4]))
     else:
         run.write_all(archives, "tar writes it")
+        if not archives or archives[-1].text == "-":  # the names go through the pipe, instead of the files
+            run.output = packed(run, given.operands)
         for arg in given.operands:
             whole = arg.known and base and base[-1].known and not arg.text.startswith("/")
             run.read(arg._replace(text=f"{base[-1].text}/{arg.text}") if whole else arg, "tar reads it")
             if given.has("--remove-files"):
                 run.delete(arg, "tar --remove-files deletes it")
+
+
+def packed(run: Run, args: list[Arg]) -> Value:
+    """The names of the files that are packed, as the program that unpacks them in the same pipe gets them."""
+    names: list[str] = []
+    complete = True
+    for arg in args:
+        files, whole = source_files(run, arg, lambda entry: True)
+        names += [one.text for one in files]
+        complete = complete and whole and arg.known
+    return listed(run, names, complete, run.state.cwds) if names else NOT_KNOWN
 
 
 def _letters_first(args: list[Arg]) -> list[Arg]:
@@ -76,7 +111,7 @@ def _unzip(run: Run, call: Call) -> None:
     given = parse(call.args, "-d -x -P")
     run.read_all(given.operands[:1], "unzip reads it")
     if not given.has("-l", "-t", "-p", "-Z", "-v", "-z", "-c"):
-        _unpack(run, call, given.values("-d"))
+        _unpack(run, call, given.operands[:1], given.operands[1:], given.values("-d"))
 
 
 def _zip(run: Run, call: Call) -> None:
@@ -96,13 +131,15 @@ def _seven_zip(run: Run, call: Call) -> None:
         return
     run.read_all(given.operands[1:2], f"{call.name} reads it")
     if verb in ("x", "e"):
-        _unpack(run, call, [arg._replace(text=arg.text[2:]) for arg in call.args if arg.text.startswith("-o")])
+        places = [arg._replace(text=arg.text[2:]) for arg in call.args if arg.text.startswith("-o")]
+        _unpack(run, call, given.operands[1:2], given.operands[2:], places)
 
 
 def _cpio(run: Run, call: Call) -> None:
     given = parse(call.args, "-F -D -O -I -E -H --file --directory")
     if given.has("-i", "-p", "--extract", "--pass-through") and not given.has("-t", "--list"):
-        _unpack(run, call, given.values("-D", "--directory") or given.operands[:1])
+        archives = given.values("-F", "-I", "--file")
+        _unpack(run, call, archives, [], given.values("-D", "--directory") or given.operands[:1])
     elif given.has("-o", "--create"):
         run.write_all(given.values("-F", "-O", "--file"), "cpio writes it")
 
@@ -118,7 +155,7 @@ def _compress(run: Run, call: Call) -> None:
     looks = given.has("-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list")
     keeps = given.has("-k", "--keep") or call.name in ("zstd", "unzstd") and not given.has("--rm")
     for arg in given.operands:
-        if arg.text == "-":
+        if arg.text == "-" or any(map(run.is_dir, run.resolve(arg))):
             continue
         run.read(arg, f"{call.name} reads it")
         if looks:
@@ -183,7 +220,7 @@ def _wget(run: Run, call: Call) -> None:
     if outputs:
         run.write_all(outputs, "wget -O writes it")
     elif given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
-        _unpack(run, call, places)
+        run.unknown_below(places, call.raw, "wget writes what it finds there")
     else:
         names = map(_remote_name, given.operands)
         pages = [_within(places, name if name.text else name._replace(text="index.html")) for name in names]

@@ -7,6 +7,7 @@ from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.paths import base_name, dir_name, join
 from gitcoord.shell.state import NOT_KNOWN, Arg, Value, value_of
+from gitcoord.shell.words import ansi_c
 
 
 def perform(run: Run, call: Call) -> None:
@@ -141,17 +142,27 @@ def _shift(run: Run, call: Call) -> None:
 
 
 def _reads_variable(run: Run, call: Call) -> None:
-    """read, mapfile, getopts, let: variables that get what cannot be told, or names that came through a pipe."""
-    if call.name in ("which", "type", "hash", "shopt", "enable"):
+    """read, mapfile, getopts, let: variables that get lines of the input, or what cannot be told."""
+    if call.name in ("hash", "shopt", "enable"):
+        run.state.globstar = run.state.globstar or [arg.text for arg in call.args] == ["-s", "globstar"]
         return
-    given = parse(call.args, "-a -d -i -n -N -p -t -u -O -s -c -C")
-    names = [arg.text for arg in [*given.values("-a"), *given.operands]] or ["REPLY", "MAPFILE"]
-    held = run.feed if call.name in ("read", "mapfile", "readarray") else NOT_KNOWN
-    for name in names:
-        bypass.variable(run, name.partition("=")[0], "")
-        run.state.variables[name.partition("=")[0]] = (
-            Value((), held.below) if len(names) == 1 or call.name != "read" else NOT_KNOWN
-        )
+    given = parse(call.args, "-a -d -i -n -N -p -t -u" if call.name == "read" else "-d -n -O -s -u -c -C")
+    names = [arg.text.partition("=")[0] for arg in [*given.values("-a"), *given.operands]]
+    for name in names or ["REPLY", "MAPFILE"]:
+        bypass.variable(run, name, "")
+        run.state.variables[name] = Value((), run.feed.below) if len(names) == 1 else NOT_KNOWN
+    text = run.line if run.line is not None else call.text
+    if text is None or call.name not in ("read", "mapfile", "readarray"):
+        return
+    lines = [line for line in text.replace("\0", "\n").split("\n") if line]
+    if call.name != "read":
+        run.state.variables[names[0] if names else "MAPFILE"] = Value((tuple(lines),))
+    elif given.has("-a") and lines:
+        run.state.variables[names[0]] = Value((tuple(lines[0].split()),))
+    elif lines and (len(names) == 1 or not any(one.name == "IFS" for one in call.assigns)):
+        words = lines[0].split(None, max(len(names) - 1, 0)) if len(names) > 1 else [lines[0].strip()]
+        for index, name in enumerate(names or ["REPLY"]):
+            run.state.variables[name] = value_of(words[index] if index < len(words) else "")
 
 
 # --- output ----------------------------------------------------------------------------------------------------------
@@ -191,14 +202,22 @@ def _printf(run: Run, args: list[Arg]) -> None:
     if args[:1] and args[0].text == "-v" and len(args) > 1:
         bypass.variable(run, args[1].text, "")
         run.state.variables[args[1].text] = NOT_KNOWN
+        if len(args) > 3 and args[2].text == "%s" and args[3].known:
+            run.state.variables[args[1].text] = value_of(args[3].text)
         return
-    words = [arg.text for arg in args]
+    words = [arg.text for arg in args if arg.text != "--"]
     if not all(arg.known for arg in args) or not words:
         return
-    if words[0] in ("%s", "%s\\n") and len(words) == 2:
-        run.output = value_of(words[1])
-    elif "%" not in words[0] and "\\" not in words[0] and len(words) == 1:
-        run.output = value_of(words[0])
+    format, rest = ansi_c(words[0].replace("'", "\\'"), 0)[0], words[1:]
+    holes = format.replace("%%", "").count("%")
+    if holes != format.count("%s") + format.count("%d") or not holes and rest:
+        return
+    parts: list[str] = []
+    while rest or not parts:
+        taken, rest = rest[:holes], rest[holes:]
+        pieces = format.replace("%d", "%s").split("%s")
+        parts += [a + b for a, b in zip(pieces, [*taken, *[""] * len(pieces)])]
+    run.output = value_of("".join(parts).replace("%%", "%").rstrip("\n"))
 
 
 # --- processes -------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def perform(run: Run, call: Call) -> None:
     {
         "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
         "rsync": _rsync, "scp": _rsync, "convert": _last, "magick": _last, "ffmpeg": _last, 
-        "sqlite3": _sqlite, "docker": _docker, "podman": _docker,
+        "docker": _docker, "podman": _docker,
     }.get(call.name, _compiler)(run, call)  # fmt: skip
 
 
@@ -168,18 +168,6 @@ def _last(run: Run, call: Call) -> None:
         for before, arg in zip(call.args, call.args[1:-1]):
             if before.text == "-i":
                 run.read(arg, f"{call.name} reads it")
-
-
-def _sqlite(run: Run, call: Call) -> None:
-    given = parse(call.args, "-cmd -init -separator -nullvalue")
-    operands = given.operands
-    sql = operands[1].text.lstrip().lower() if len(operands) > 1 and operands[1].known else ""
-    reads = sql.startswith(("select", ".schema", ".tables", "explain", ".dump"))
-    reads = reads or any(arg.text == "-readonly" for arg in call.args)
-    if reads:
-        run.read_all(operands[:1], "sqlite3 reads it")
-    else:
-        run.write_all(operands[:1], "sqlite3 may write it")
 
 
 def _docker(run: Run, call: Call) -> None:

@@ -1,37 +1,59 @@
-"""find, fd and ls: what they run on the files they find, and which names they print."""
+"""find, fd and ls: which files they find, what they run on them, and which names they print."""
 
 from __future__ import annotations
 
 from gitcoord.shell.glob import matches
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
+from gitcoord.shell.paths import base_name, in_git_dir
 from gitcoord.shell.state import Arg, Value, fill
+from gitcoord.shell.walk import MAX_NAMES, Entry, is_hidden, listed, searcher, walk
+from gitcoord.startup.annotations import Callable
 
+Test = Callable[
+    [Entry, bool], "bool | None"
+]  # None: it cannot be told; False as the second: whether it is asked at all cannot
+
+MAX_EACH = 64  # files on which a command is followed one by one
 _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
-_FILES = ("-fprint", "-fprint0", "-fprintf", "-fls")
+_TO_FILE = ("-fprint", "-fprint0", "-fprintf", "-fls")
+_PRINTS = ("-print", "-print0", "-printf", "-ls")
+_WITH_VALUE = frozenset(
+    """
+-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin -ctime -cmin -atime -amin -newer
+-maxdepth -mindepth -perm -user -group -uid -gid -fstype -inum -links -samefile -printf -fprint -fprint0 -fprintf -fls -regextype -lname
+-used -newermt -newermm -anewer -cnewer -context
+""".split()  # noqa: SIM905
+)
+_ALWAYS = frozenset(
+    """
+-depth -d -xdev -mount -follow -noleaf -true -daystart -ignore_readdir_race -regextype -maxdepth -mindepth -readable -writable -quit
+-warn -nowarn -H -L -P
+""".split()  # noqa: SIM905
+)
+_UNITS = {"c": 1, "w": 2, "b": 512, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def perform(run: Run, call: Call) -> None:
-    if call.name == "ls":
-        # ls prints bare names, which the next command looks up in the current directory.
-        named = parse(call.args, "-I -w -T --ignore --color --hide").operands
-        listed = tuple(dict.fromkeys((*run.state.cwds, *_roots(run, named))))
-        hidden = any("a" in arg.text.lower() for arg in call.args if arg.text.startswith("-"))
-        run.output = Value((), listed, run.state.cwds if hidden and not named else ())
-    elif call.name == "find":
-        _find(run, call)
-    else:
-        _fd(run, call)
+    {"ls": _ls, "find": _find}.get(call.name, _fd)(run, call)
 
 
-def _roots(run: Run, args: list[Arg]) -> tuple[str, ...]:
-    found: list[str] = []
-    for arg in args:
-        paths = run.resolve(arg) or arg.below
-        if not paths:
-            return ()
-        found += paths
-    return tuple(dict.fromkeys(found))
+def _ls(run: Run, call: Call) -> None:
+    """Its operands as they are spelled; of a directory the bare names in it."""
+    given = parse(call.args, "-I -w -T --ignore --color --hide")
+    hidden, itself = given.has("-a", "-A", "--all", "--almost-all"), given.has("-d", "--directory")
+    names: list[str] = []
+    complete = not given.has("-l", "-R", "-s", "-i", "-F", "-p", "--recursive")
+    for arg in given.operands or [Arg(".", ".")]:
+        paths = run.resolve(arg)
+        if len(paths) != 1:
+            complete = False
+        elif itself or not run.fs.is_dir(paths[0]):
+            names.append(arg.text)
+        else:
+            names += [name for name in sorted(run.listing(paths[0]) or ()) if hidden or name[0] != "."]
+    roots = tuple(path for arg in given.operands for path in run.resolve(arg) or arg.below)
+    run.output = listed(run, names if complete else [], complete, tuple(dict.fromkeys((*run.state.cwds, *roots))))
 
 
 def _find(run: Run, call: Call) -> None:
@@ -42,112 +64,228 @@ def _find(run: Run, call: Call) -> None:
     start = at
     while at < len(args) and not args[at].text.startswith(("-", "(", "!")):
         at += 1
-    roots = _roots(run, args[start:at]) if at > start else run.state.cwds
-    whole = _means(args[at:], roots)
-    run.output = Value((), roots, whole)
-    _actions(run, call, args[at:], roots, whole)
+    roots = args[start:at] or [Arg(".", ".")]
+    below = tuple(dict.fromkeys(path for root in roots for path in run.resolve(root) or root.below))
+    search = _Search(run, args[at:])
+    search.go(roots)
+    printed = Value()
+    for word, values, entries in search.actions:
+        names = [entry.name for entry in entries[:MAX_NAMES]]
+        search.complete = search.complete and len(entries) <= MAX_NAMES
+        if word in _PRINTS:
+            printed = listed(run, names, search.complete, below) if word != "-ls" else Value((), below)
+        elif word in _TO_FILE:
+            run.write_all(values[:1], f"find {word} writes it")
+        elif word == "-delete":
+            on_each(run, call, [Arg("rm", call.raw)], names, () if search.complete else below or ("",))
+        else:
+            on_each(run, call, values, names, () if search.complete else below or ("",), singly=word == ";")
+            if run.output.choices and not printed.choices:
+                printed = run.output
+    run.output = printed
 
 
-# They choose no files by name, time, size or owner.
-_NEUTRAL = frozenset(
-    [
-        "-delete",
-        "-depth",
-        "-d",
-        "-print",
-        "-print0",
-        "-xdev",
-        "-mount",
-        "-follow",
-        "-noleaf",
-        "-ls",
-        "-a",
-        "-and",
-        "-true",
-        "-daystart",
-        "-ignore_readdir_race",
-        "-prune",
-        "-exec",
-        "-execdir",
-        "-ok",
-        "-okdir",
-        "-fprint",
-        "-fprint0",
-        "-fls",
-        "-fprintf",
-        "-printf",
-        "-mindepth",
-        "-maxdepth",
-        "-type",
+class _Search:
+    """The tests of a find as one question about a file, and the files that reach each of its actions."""
+
+    def __init__(self, run: Run, words: list[Arg]) -> None:
+        self.run, self.words, self.at = run, words, 0
+        self.least, self.most = 0, 1000
+        self.complete = all(word.known for word in words)
+        self.prunes = False
+        self.actions: list[tuple[str, list[Arg], list[Entry]]] = []
+        self.test = self.either()
+        while self.at < len(words):  # a bracket too many
+            self.at += 1
+            self.complete = False
+        if not self.actions:
+            self.test = _both(self.test, self.action("-print", []))
+
+    def go(self, roots: list[Arg]) -> None:
+        for root in roots:
+            paths = self.run.resolve(root)
+            self.complete = self.complete and bool(paths) and not any(map(in_git_dir, paths))
+            for path in paths:
+                files = walk(self.run.fs, root.text, path, self.visit)
+                self.complete = self.complete and files.complete
+
+    def visit(self, entry: Entry) -> bool:
+        self.prunes = False
+        if entry.depth >= self.least:
+            self.test(entry, True)
+        return entry.depth < self.most and not self.prunes
+
+    def word(self) -> str:
+        return self.words[self.at].text if self.at < len(self.words) else ""
+
+    def either(self) -> Test:
+        found = self.all()
+        while self.word() in ("-o", "-or", ","):
+            self.at += 1
+            found = _either(found, self.all())
+        return found
+
+    def all(self) -> Test:
+        found: Test = lambda entry, sure: True  # noqa: E731
+        while self.word() not in ("", "-o", "-or", ",", ")"):
+            found = _both(found, self.one())
+        return found
+
+    def one(self) -> Test:
+        word = self.word()
+        self.at += 1
+        if word in ("!", "-not"):
+            held = self.one() if self.word() not in ("", ")") else _never
+            return lambda entry, sure: None if (fits := held(entry, sure)) is None else not fits
+        if word == "(":
+            held = self.either()
+            self.at += 1
+            return held
+        if word in ("-a", "-and"):
+            return lambda entry, sure: True
+        if word in _RUNS:
+            start = self.at
+            while self.word() not in ("", ";", "+"):
+                self.at += 1
+            self.at += 1
+            return self.command(self.words[start : self.at - 1], together=self.words[self.at - 1 : self.at])
+        value = ""
+        if word in _WITH_VALUE:
+            value = self.word()
+            self.at += 1
+        if word in ("-delete", *_PRINTS, *_TO_FILE):
+            self.at += word == "-fprintf"
+            return self.action(word, self.words[self.at - 1 - (word == "-fprintf") : self.at])
+        if word == "-prune":
+            return self.prune
+        if word in ("-maxdepth", "-mindepth") and value.isdigit() and len(value) < 6:
+            self.most, self.least = (int(value), self.least) if word == "-maxdepth" else (self.most, int(value))
+        return self.plain(word, value)
+
+    def prune(self, entry: Entry, sure: bool) -> bool:
+        self.prunes = True
+        return True
+
+    def action(self, word: str, values: list[Arg]) -> Test:
+        reached: list[Entry] = []
+        self.actions.append((word, values, reached))
+
+        def reach(entry: Entry, sure: bool) -> bool:
+            self.complete = self.complete and sure
+            if sure:
+                reached.append(entry)
+            return True
+
+        return reach
+
+    def command(self, words: list[Arg], *, together: list[Arg]) -> Test:
+        """`-exec`; `-exec grep -q word {} ;` chooses files."""
+        names = [arg.text for arg in words]
+        if names[:1] != ["grep"] or not any(name.startswith("-") and "q" in name for name in names):
+            return self.action("+" if together and together[0].text == "+" else ";", words)
+        given = parse(words[1:], "-e")
+        pattern = [*given.values("-e"), *given.operands][:1]
+        has = searcher(pattern[0].text, fixed=given.has("-F"), basic=not given.has("-E", "-P"), folds=given.has("-i"),
+                       words=given.has("-w")) if pattern else None  # fmt: skip
+
+        def found(entry: Entry, sure: bool) -> bool | None:
+            text = self.run.text_at(entry.path) if has is not None and not entry.is_dir else None
+            return any(map(has, text.split("\n"))) if has is not None and text is not None else None
+
+        return found
+
+    def plain(self, word: str, value: str) -> Test:
+        """A test of the name, kind, size or age."""
+        kind = word.removeprefix("-i") if word.startswith(("-iname", "-ipath", "-iwhole")) else word[1:]
+        fold = str.lower if word.startswith("-i") else str
+        if kind == "name":
+            return lambda entry, sure: matches(fold(value), fold(base_name(entry.name) or entry.name))
+        if kind in ("path", "wholename"):
+            return lambda entry, sure: matches(fold(value), fold(entry.name))
+        if word in ("-regex", "-iregex"):
+            has = searcher(f"^{value}$", fixed=False, basic=True, folds=word == "-iregex", words=False)
+            return lambda entry, sure: has(entry.name) if has is not None else None
+        if word in ("-type", "-xtype"):
+            return lambda entry, sure: self.run.fs.kind(entry.path) in value.split(",")
+        if word in ("-size", "-empty", "-newer", "-mtime", "-mmin"):
+            return lambda entry, sure: self.by_look(word, value, entry)
+        return lambda entry, sure: True if word in _ALWAYS else False if word == "-false" else None
+
+    def by_look(self, word: str, value: str, entry: Entry) -> bool | None:
+        look = self.run.fs.look(entry.path)
+        if look is None:
+            return None
+        if word == "-empty" and in_git_dir(entry.path):
+            return False  # empty directories there are no part of what it is meant for
+        if word == "-empty":
+            return self.run.fs.listing(entry.path) == () if entry.is_dir else look.st_size == 0
+        if word == "-newer":
+            paths = self.run.resolve(Arg(value, value))
+            other = self.run.fs.look(paths[0]) if paths else None
+            return look.st_mtime > other.st_mtime if other is not None else None
+        number = value.lstrip("+-")
+        unit = _UNITS.get(number[-1:], 512)
+        number = number.rstrip("cwbkMG")
+        if word != "-size" or not number.isdigit() or len(number) > 9:
+            return None  # an age: what is old when the command runs is not told by a look now
+        size = -(-look.st_size // unit)
+        return size > int(number) if value[0] == "+" else size < int(number) if value[0] == "-" else size == int(number)
+
+
+def _never(entry: Entry, sure: bool) -> bool:
+    return False
+
+
+def _both(left: Test, right: Test) -> Test:
+    def test(entry: Entry, sure: bool) -> bool | None:
+        first = left(entry, sure)
+        if first is False:
+            return False
+        second = right(entry, sure and first is True)
+        return second if first or second is False else None
+
+    return test
+
+
+def _either(left: Test, right: Test) -> Test:
+    def test(entry: Entry, sure: bool) -> bool | None:
+        first = left(entry, sure)
+        if first:
+            return True
+        second = right(entry, sure and first is False)
+        return second if first is False or second else None
+
+    return test
+
+
+def on_each(
+    run: Run,
+    call: Call,
+    words: list[Arg],
+    names: list[str],
+    more: tuple[str, ...],
+    place: str = "{}",
+    *,
+    singly: bool = False,
+) -> None:
+    """A command that is run on these files, in the place of `place` or behind its words. `more`: on others below these too.
+
+    `singly`: once for each.
+    """
+    if not words:
+        return
+    files = [Arg(name, name) for name in names] + [
+        Arg("", call.raw, known=False, below=(path,) if path else ()) for path in more
     ]
-)
-_OF_NAME = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")
-_NOT = ("!", "-not")
-_GIT = (".git", "./.git", "./.git/config")
-
-
-def _means(args: list[Arg], roots: tuple[str, ...]) -> tuple[str, ...]:
-    """The directories of which find means everything: its roots, or git's own directory in them; () where it chooses files."""
-    inside = _command_words(args)
-    tests = [i for i, arg in enumerate(args) if i not in inside and (arg.text.startswith("-") or arg.text in _NOT)]
-    names = []
-    for index in tests:
-        word, value = args[index].text, args[index + 1].text if index + 1 < len(args) else ""
-        negated = index > 0 and args[index - 1].text in _NOT
-        if word in _OF_NAME and not negated:
-            names.append(value)
-        elif word not in _NEUTRAL or (word == "-type" and not {"f", "d"} & set(value)):
-            return ()
-    if not all(any(matches(name, word) for word in _GIT) for name in names):
-        return ()
-    anything = all(matches(name, "x") or matches(name, "./x") for name in names)
-    return roots if anything else tuple(f"{root}/.git" for root in roots)
-
-
-def _command_words(args: list[Arg]) -> set[int]:
-    """The words of the commands that find runs."""
-    found: set[int] = set()
-    running = False
-    for index, arg in enumerate(args):
-        if running:
-            found.add(index)
-        running = arg.text in _RUNS or (running and arg.text not in (";", "+"))
-    return found
-
-
-def is_deleting(word: Arg) -> bool:
-    return word.known and word.text.rpartition("/")[2] in ("rm", "unlink", "shred", "srm", "trash")
-
-
-def _actions(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...], whole: tuple[str, ...]) -> None:
-    names = run.output
-    at = 0
-    while at < len(args):
-        word = args[at].text
-        at += 1
-        if word == "-delete":
-            for root in whole:
-                run.delete(Arg(root, call.raw), "find deletes all that lies there")
-            for root in () if whole else roots or ("",):
-                run.unknown("-delete", "find deletes what it finds there", root)
-        elif word in _FILES and at < len(args):
-            run.write(args[at], f"find {word} writes it")
-        elif word in _RUNS:
-            end = at
-            while end < len(args) and args[end].text not in (";", "+"):
-                end += 1
-            if at < end and is_deleting(args[at]):
-                for root in whole:
-                    run.delete(Arg(root, call.raw), f"{args[at].text} deletes all that lies there")
-            _on_each(run, call, args[at:end], roots)
-            at = end + 1
-    run.output = names
-
-
-def _on_each(run: Run, call: Call, words: list[Arg], roots: tuple[str, ...]) -> None:
-    """A command that is run with '{}' in the place of a file below the roots."""
-    if words:
-        filled = [fill(word, "{}", roots) for word in words]
+    if not any(place and place in word.text for word in words):
+        words, place = [*words, Arg("\0", call.raw)], "\0"
+    if all(word.text == place or place not in word.text for word in words) and not (singly and len(files) <= MAX_EACH):
+        rounds = [[one for word in words for one in (files if word.text == place else [word])]] if files else []
+    else:
+        rounds = [[fill(word, place, file) for word in words] for file in files[:MAX_EACH]]
+        if len(files) > MAX_EACH:
+            run.unknown(call.raw, "it is run on more files than are followed")
+    for filled in rounds:
         run.call(call._replace(name=filled[0].text, args=filled[1:], stdin="", text=None), filled[0])
 
 
@@ -157,10 +295,31 @@ def _fd(run: Run, call: Call) -> None:
     given = parse(
         args[:at], "-e -t -d -E -S -c -j --extension --type --max-depth --exclude --size --changed-within --color"
     )
-    roots = _roots(run, given.operands[1:]) if len(given.operands) > 1 else run.state.cwds
-    run.output = Value((), roots)
-    words = args[at + 1 :]
-    if words and not any("{" in word.text for word in words):
-        words = [*words, Arg("{}", "{}")]
-    _on_each(run, call, words, roots)
-    run.output = Value((), roots)
+    roots = given.operands[1:] or [Arg(".", ".")]
+    below = tuple(path for root in roots for path in run.resolve(root) or root.below)
+    pattern = given.operands[0].text if given.operands else ""
+    endings = tuple(f".{arg.text}" for arg in given.values("-e", "--extension"))
+    has = searcher(pattern, fixed=given.has("-F"), basic=False, folds=pattern == pattern.lower(), words=False)
+    globs = given.has("-g", "--glob")
+    fits = has if not globs else lambda name: matches(pattern, name)
+    kinds = "".join(arg.text[:1] for arg in given.values("-t", "--type")) or "df"
+    names: list[str] = []
+    complete = (
+        fits is not None
+        and all(map(run.resolve, roots))
+        and not given.has("-S", "-d", "--size", "--changed-within", "-E")
+    )
+
+    def visit(entry: Entry) -> bool:
+        fitting = fits is not None and fits(base_name(entry.name)) and (not endings or entry.name.endswith(endings))
+        shown = given.has("-H", "-u", "--hidden") or not is_hidden(entry.name)
+        if entry.depth and fitting and shown and ("d" if entry.is_dir else "f") in kinds:
+            names.append(entry.name.removeprefix("./"))
+        return shown
+
+    for root in roots:
+        for path in run.resolve(root):
+            complete = complete and walk(run.fs, root.text, path, visit).complete
+    names = names if complete else []
+    on_each(run, call, args[at + 1 :], names, () if complete else below or ("",))
+    run.output = listed(run, names, complete, below)

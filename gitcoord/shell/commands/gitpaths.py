@@ -6,55 +6,49 @@ from gitcoord.shell import bypass, glob
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given
 from gitcoord.shell.paths import base_name
-from gitcoord.shell.state import Arg, Value, value_of
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value, names_of, value_of
+from gitcoord.shell.walk import listed, search, searcher
 from gitcoord.startup.annotations import Callable
 
 
-def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None] | None = None) -> None:
-    """Record each pathspec, as a write or as `tell` does. git expands quoted patterns too, and a '*' matches slashes."""
+def each(
+    run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None] | None = None, *, new: bool = False
+) -> None:
+    """Record each pathspec, as a write or as `tell` does. Patterns, and words behind ':', are resolved by git. `new`: untracked files too."""
     tell = tell or run.write
-    only_left_out = bool(args)
-    for arg in args:
-        magic, path = pathspec(arg.text) if arg.known else ((), arg.text)
-        if "exclude" in magic:
-            continue
-        only_left_out = False
-        if "top" in magic:
-            path = f"{next((run.fs.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
-        spelled = arg._replace(text=path or ".")
-        vague = "icase" in magic or any(word.startswith("attr") for word in magic)
-        if not arg.known or not vague and (not glob.is_pattern(path) or "literal" in magic):
-            tell(spelled, detail)
-            continue
-        for one in dict.fromkeys((path, path.replace("**/", ""))) if not vague else ():
-            for cwd in run.state.cwds:
-                for name in (one, *(glob.find(one, cwd, run.listing) or ())):
-                    if any(map(run.fs.exists, run.resolve(spelled._replace(text=name)))):
-                        tell(spelled._replace(text=name), detail)
-        run.unknown_write(
-            spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail
-        )
-    if only_left_out:
-        run.unknown_worktree(args[0].raw, f"{detail}: all but what is left out")
+    if not any(arg.known and is_special(arg.text) for arg in args):
+        for arg in args:
+            tell(arg, detail)
+        return
+    more = ["--cached", "--others", "--exclude-standard"] if new else []
+    names = _git_names(run, ["ls-files", "-z", *more, "--", *_words(args)], args)
+    for name in names or ():
+        tell(args[0]._replace(text=name), detail)
+    if names is None:
+        run.unknown_worktree(args[0].raw, f"{detail}: which files cannot be told")
 
 
-def pathspec(text: str) -> tuple[tuple[str, ...], str]:
-    """':(top,icase)a' and the short ':/a', ':!a': the words, and the path or pattern."""
-    if not text.startswith(":"):
-        return (), text
-    if text.startswith(":("):
-        words, _, path = text[2:].partition(")")
-        return tuple(words.split(",")), path
-    rest = text[1:].lstrip("/!^")
-    marks = text[1 : len(text) - len(rest)]
-    found = ("top",) * ("/" in marks or not rest) + ("exclude",) * ("!" in marks or "^" in marks)
-    return found, rest.removeprefix(":")
+def is_special(text: str) -> bool:
+    return text.startswith(":") or glob.is_pattern(text)
+
+
+def _taken_back(run: Run, args: list[Arg], source: list[Arg], detail: str) -> None:
+    """Files that become as a commit or the index has them: of directories and patterns those that differ from that."""
+    whole = [arg for arg in args if arg.known and (is_special(arg.text) or any(map(run.is_dir, run.resolve(arg))))]
+    words = ["diff", "--name-only", "-z", *_words(source), "--", *_words(args)]
+    names = _git_names(run, words, [*source, *args]) if whole else None
+    if names is None:
+        each(run, args, detail)
+    else:
+        top = run.fs.top(run.state.cwds[0])
+        run.write_all([whole[0]._replace(text=f"{top}/{name}") for name in names], detail)
 
 
 def _checkout(run: Run, call: Call, given: Given) -> None:
     after, operands = behind(call), given.operands
     if after:
-        _each(run, after, "git checkout writes it")
+        source = operands[: len(operands) - len(after)]
+        _taken_back(run, after, source[:1], "git checkout writes it")
         return
     made = given.has("-b", "--orphan", "-B")
     for arg in given.values("-B"):
@@ -63,9 +57,9 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
     if made and not operands or given.has("-h", "--help"):
         return
     if len(operands) == 1 and not made and is_file(run, operands[0]):
-        _each(run, operands, "git checkout writes it")
+        _taken_back(run, operands, [], "git checkout writes it")
     elif len(operands) > 1 and not made:
-        _each(run, operands[1:], "git checkout writes it")
+        _taken_back(run, operands[1:], operands[:1], "git checkout writes it")
     elif given.has("-p", "--patch") or operands or given.has("-f", "--force"):
         run.unknown_worktree(call.raw, "git checkout changes files of the work tree")
 
@@ -85,7 +79,8 @@ def _switch(run: Run, call: Call, given: Given) -> None:
 def _restore(run: Run, call: Call, given: Given) -> None:
     if given.has("-S", "--staged") and not given.has("-W", "--worktree"):
         return
-    _each(run, given.operands, "git restore writes it")
+    source = given.values("-s", "--source") or [Arg("HEAD", call.raw)] * given.has("-S", "--staged")
+    _taken_back(run, given.operands, source[:1], "git restore writes it")
     if given.has("--pathspec-from-file", "-p", "--patch") and not given.operands:
         run.unknown_worktree(call.raw, "git restore changes files of the work tree")
 
@@ -102,7 +97,7 @@ def _stash(run: Run, call: Call, given: Given) -> None:
     paths = given.operands[1:] if verb == "push" else []
     if verb not in ("push", "save", "apply", "pop", "branch"):
         paths = behind(call)  # `git stash -- file`
-    _each(run, paths, "git stash takes its changes away")
+    each(run, paths, "git stash takes its changes away")
     if not paths:
         run.unknown_worktree(call.raw, f"git stash {verb} changes files of the work tree")
 
@@ -115,7 +110,7 @@ def _clean(run: Run, call: Call, given: Given) -> None:
         for path in run.resolve(arg) or arg.below or ("",):
             run.unknown(call.raw, detail, path)
 
-    _each(run, given.operands, "git clean deletes files there that are not tracked", record)
+    each(run, given.operands, "git clean deletes files there that are not tracked", record)
     if not given.operands:
         run.unknown_here(call.raw, "git clean deletes files that are not tracked")
 
@@ -123,7 +118,7 @@ def _clean(run: Run, call: Call, given: Given) -> None:
 def _remove(run: Run, call: Call, given: Given) -> None:
     if given.has("--cached", "-n", "--dry-run"):
         return
-    _each(run, given.operands, "git rm deletes it", run.delete)
+    each(run, given.operands, "git rm deletes it", run.delete)
     if given.has("--pathspec-from-file"):
         run.unknown_worktree(call.raw, "git rm deletes files of the work tree")
 
@@ -136,18 +131,29 @@ def _move(run: Run, call: Call, given: Given) -> None:
 
 
 def _apply(run: Run, call: Call, given: Given) -> None:
+    from gitcoord.shell.commands.text import patched
+
     run.read_all(given.operands, "git apply reads it")
     looks = given.has("--check", "--stat", "--numstat", "--summary", "--cached")
     if not looks or given.has("--apply"):
-        run.unknown_worktree(call.raw, "git apply changes the files that the patch names")
+        tops = [Arg(top, call.raw) for top in dict.fromkeys(run.fs.top(cwd) or cwd for cwd in run.state.cwds)]
+        tops = [
+            tops[0]._replace(text=f"{tops[0].text}/{arg.text}") for arg in given.values("--directory") if tops
+        ] or tops
+        strip = next((arg.text for arg in given.values("-p") if arg.text.isdigit()), "1")
+        sources = [arg for arg in given.operands if arg.text != "-"]
+        patched(run, call, sources, tops[:1], strip, "git apply changes the files that the patch names")
 
 
 def _archive(run: Run, call: Call, given: Given) -> None:
+    from gitcoord.shell.commands.archives import packed
+
     run.write_all(given.values("-o", "--output", "--output-directory"), "git writes it")
     if given.operands and "bundle" in call.raw and given.operands[0].text == "create":
-        _each(run, given.operands[1:2], "git bundle writes it")
+        each(run, given.operands[1:2], "git bundle writes it")
     elif "archive" in call.raw:
         run.read_all(given.operands[1:], "git archive packs its content")
+        run.output = packed(run, given.operands[1:])
 
 
 def _format_patch(run: Run, call: Call, given: Given) -> None:
@@ -168,7 +174,7 @@ def _clone(run: Run, call: Call, given: Given) -> None:
 
 
 def _new_directories(run: Run, places: list[Arg], detail: str) -> None:
-    _each(run, places, detail)
+    each(run, places, detail)
     run.made.update(path for arg in places for path in run.resolve(arg))
 
 
@@ -181,28 +187,77 @@ def _worktree(run: Run, call: Call, given: Given) -> None:
     elif verb in ("remove", "move"):
         for arg in given.operands[1:2]:
             run.delete(arg, f"git worktree {verb} takes it away")
-        _each(run, given.operands[2:3] if verb == "move" else [], "git worktree move makes it")
+        each(run, given.operands[2:3] if verb == "move" else [], "git worktree move makes it")
 
 
 def _show(run: Run, call: Call, given: Given) -> None:
-    """`git show HEAD:path` prints a file's content."""
+    """`git show HEAD:path` prints a file's content; `git show` and `git diff` a patch, or the names in it."""
     run.write_all(given.values("--output"), "git writes it")
+    run.read_all(given.operands if given.has("--no-index") else (), "git diff reads it")
     for arg in given.operands:
         revision, colon, path = arg.text.partition(":")
         if colon and revision and path and arg.known:
             top = next((run.fs.top(cwd) for cwd in run.state.cwds), "")
             whole_path = path if path.startswith("./") or not top else f"{top}/{path}"
             run.read(arg._replace(text=whole_path), "git prints its content")
+    names = given.has("--name-only", "--name-status")
+    verb = next((arg.text for arg in call.args if arg.text in ("diff", "show", "log", "stash")), "")
+    if verb in ("diff", "show") and not given.has("--no-index", "--stat", "--numstat", "--name-status", "--raw"):
+        words = [verb, "--name-only", "-z", *(["--format="] if verb == "show" else [])]
+        words += [
+            name for name, value in given.options if value is None and name in ("--cached", "--staged", "--merge-base")
+        ]
+        words += [
+            f"{name}={value.text}" for name, value in given.options if name == "--diff-filter" and value is not None
+        ]
+        paths = behind(call)
+        revisions = given.operands[: len(given.operands) - len(paths)]
+        found = _git_names(run, [*words, *_words(revisions), "--", *_words(paths)] if paths else [*words, *_words(revisions)],
+                           [*revisions, *paths])  # fmt: skip
+        tops = tuple(filter(None, (run.fs.top(cwd) or cwd for cwd in run.state.cwds)))
+        if found is None:
+            run.output = Value((), tops)
+        else:
+            run.output = listed(run, found, True, tops) if names else names_of(found)._replace(is_patch=True)
+
+
+def _words(args: list[Arg]) -> list[str]:
+    return [arg.text for arg in args]
+
+
+def _git_names(run: Run, words: list[str], args: list[Arg]) -> list[str] | None:
+    """A listing of git's own, where its words are known and none of them is an option."""
+    if len(run.state.cwds) != 1 or not all(arg.known and arg.text[:1] != "-" for arg in args):
+        return None
+    return run.fs.git_names(run.state.cwds[0], words)
 
 
 def _grep(run: Run, call: Call, given: Given) -> None:
     run.read_all(given.values("-f"), "git grep reads it")
     operands = given.operands if given.has("-e", "-f") else given.operands[1:]
     named = behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if is_file(run, a)]
-    _each(run, named, "git grep reads it", run.read)
+    each(run, named, "git grep reads it", run.read)
+    run.output = _grepped(run, call, given, operands, named)
     if not named and (given.operands or given.has("-e", "-f")):
         for cwd in run.state.cwds:
             run.record("read", cwd, call.raw, "git grep reads all below")
+
+
+def _grepped(run: Run, call: Call, given: Given, operands: list[Arg], named: list[Arg]) -> Value:
+    """The tracked files of which a line has the pattern."""
+    if not given.has("-l", "-L", "--files-with-matches", "--name-only", "--files-without-match"):
+        return NOT_KNOWN
+    patterns = given.values("-e") or given.operands[:1]
+    files = _git_names(run, ["ls-files", "-z", "--", *_words(named)], [*named, *patterns])
+    has = searcher(
+        patterns[0].text, fixed=given.has("-F"), basic=not given.has("-E", "-P"), folds=given.has("-i"), words=given.has("-w")
+    ) if patterns else None  # fmt: skip
+    if files is None or has is None:
+        return Value((), run.state.cwds)
+    found, complete = search(
+        run, [Arg(name, name) for name in files], has, lacking=given.has("-L", "--files-without-match")
+    )
+    return listed(run, found, complete, run.state.cwds)
 
 
 def _blame(run: Run, call: Call, given: Given) -> None:
@@ -226,17 +281,35 @@ def _rev_parse(run: Run, call: Call, given: Given) -> None:
         run.output = value_of(*(f"{top}/.git" for top in dict.fromkeys(tops)))
 
 
+_LISTS = (
+    "-c",
+    "-m",
+    "-o",
+    "-d",
+    "--cached",
+    "--modified",
+    "--others",
+    "--deleted",
+    "--exclude-standard",
+    "--full-name",
+)
+
+
 def _ls_files(run: Run, call: Call, given: Given) -> None:
-    # Names of tracked files, from where it runs or, of diff, from the top.
-    tops = tuple(filter(None, (run.fs.top(cwd) or cwd for cwd in run.state.cwds)))
-    run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)
-    run.write_all(given.values("--output"), "git writes it")
-    run.read_all(given.operands if given.has("--no-index") else (), "git diff reads it")
+    """Names of tracked files, from where it runs."""
+    odd = [name for name, _ in given.options if name not in (*_LISTS, "-z")]
+    options = [name for name, _ in given.options if name in _LISTS]
+    names = (
+        _git_names(run, ["ls-files", "-z", *options, "--", *_words(given.operands)], given.operands)
+        if not odd
+        else None
+    )
+    run.output = listed(run, names, True, run.state.cwds) if names is not None else Value((), run.state.cwds)
 
 
 VERBS = {
     "checkout": _checkout, "switch": _switch, "restore": _restore, "reset": _reset, "stash": _stash, "clean": _clean, "rm": _remove,
     "mv": _move, "apply": _apply, "archive": _archive, "bundle": _archive, "format-patch": _format_patch, "clone": _clone,
-    "worktree": _worktree, "show": _show, "cat-file": _show, "rev-parse": _rev_parse, "ls-files": _ls_files, "diff": _ls_files,
+    "worktree": _worktree, "show": _show, "cat-file": _show, "rev-parse": _rev_parse, "ls-files": _ls_files, "diff": _show,
     "log": _show, "grep": _grep, "blame": _blame, "annotate": _blame,
 }  # fmt: skip

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.shell import glob
-from gitcoord.shell.commands.gitpaths import behind, is_file, pathspec
+from gitcoord.shell.commands.gitpaths import behind, each, is_file
 from gitcoord.shell.effects import CAREFUL, COMMIT, HOOK, STAGE, SWITCH
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given
@@ -14,19 +13,13 @@ _GOES_ON = ("--abort", "--continue", "--skip", "--quit", "--show-current-patch",
 
 
 def stage(run: Run, args: list[Arg], detail: str) -> None:
-    """Record the files and directories that these pathspecs name. A pattern counts for the files that it matches."""
-    for arg in args:
-        magic, path = pathspec(arg.text) if arg.known else ((), arg.text)
-        if "exclude" in magic:
-            continue
-        if "top" in magic:
-            path = f"{next((run.fs.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
-        names = [path or "."]
-        if glob.is_pattern(path) and "literal" not in magic:
-            names = [name for cwd in run.state.cwds for name in (glob.find(path, cwd, run.listing) or ())]
-        for name in names:
-            for found in run.resolve(arg._replace(text=name)):
-                run.record(STAGE, found, arg.raw, detail)
+    """Record the files and directories that these pathspecs name."""
+
+    def tell(arg: Arg, detail: str) -> None:
+        for path in run.resolve(arg):
+            run.record(STAGE, path, arg.raw, detail)
+
+    each(run, args, detail, tell, new=True)
 
 
 def _here(run: Run, kind: str, word: str, detail: str) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from gitcoord.shell.commands.table import TABLE
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.state import Arg
 
+MAX_NESTED = 12  # scripts that run scripts
 _SHELLS = ("bash", "sh", "dash", "zsh", "ksh", "ash", "fish")
 # `python -m <module>` that is a program of its own name.
 _MODULES = {"pip": "pip", "pytest": "pytest", "unittest": "unittest", "mypy": "mypy", "ruff": "ruff", "black": "black", "isort": "isort",
             "flake8": "flake8", "pylint": "pylint", "coverage": "coverage", "pre_commit": "pre-commit", "poetry": "poetry",
-            "autopep8": "autopep8", "yapf": "yapf", "pipx": "pipx", "uv": "uv", "tox": "tox", "nox": "nox"}  # fmt: skip
+            "lib2to3": "2to3", "pipx": "pipx", "uv": "uv", "tox": "tox", "nox": "nox"}  # fmt: skip
 _QUIET_MODULES = (
     "venv", "ensurepip", "http.server", "build", "compileall", "py_compile", "timeit", "doctest", "site", "sysconfig", "platform", "this",
     "pydoc", "ast", "tokenize", "dis", "zipfile", "twine", "sphinx", "mkdocs", "uvicorn", "flask", "virtualenv", "pyflakes", "calendar",
@@ -45,7 +47,7 @@ def perform(run: Run, call: Call) -> None:
     elif name == "crontab" and any(arg.text == "-l" for arg in call.args) or _about(call):
         return
     else:
-        run.unknown(call.raw, f"{name} runs a program, which may do anything")
+        interpreted(run, call, call.args)
 
 
 def _about(call: Call) -> bool:
@@ -78,18 +80,23 @@ def _new_shell(run: Run, call: Call, args: list[Arg], *, is_text: bool, is_input
         if any(arg.text == "-n" for arg in call.args):
             run.read(args[0], f"{call.name} -n reads it")
         else:
-            run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
-    elif (said := call.text if call.text is not None else _fed(run, call)) is not None:
+            script_file(run, call, args[0], args[1:])
+    elif call.text is not None:
         run.positional(args if is_input else [])
-        run.script(said, call.raw)
+        run.script(call.text, call.raw)
     elif call.stdin:
         run.unknown(call.raw, f"{call.name} runs what comes in, which cannot be seen")
 
 
-def _fed(run: Run, call: Call) -> str | None:
-    """The output of the command before in a pipe, if it is known exactly."""
-    fed = run.piped_text.choices if call.stdin == "pipe" else ()
-    return " ".join(fed[0]) if len(fed) == 1 else None
+def script_file(run: Run, call: Call, file: Arg, args: list[Arg]) -> None:
+    """A script of the project's own is followed as it lies there."""
+    paths = run.resolve(file)
+    text = run.text_at(paths[0]) if len(paths) == 1 else None
+    if text is None or run.depth > MAX_NESTED:
+        run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
+        return
+    run.positional(args)
+    run.script(text, call.raw)
 
 
 def _source(run: Run, call: Call) -> None:
@@ -97,7 +104,7 @@ def _source(run: Run, call: Call) -> None:
         run.read(arg, f"{call.name} reads it")
         # The one script that is sourced all the time and only sets variables.
         if not (arg.known and arg.text.endswith("bin/activate")):
-            run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
+            script_file(run, call, arg, call.args[1:])
 
 
 def _python(run: Run, call: Call) -> None:
@@ -113,13 +120,55 @@ def _python(run: Run, call: Call) -> None:
             return
         elif option.endswith("c") and not option.startswith("--"):
             break
-    run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
+    interpreted(run, call, call.args)
+
+
+# Options of interpreters that are followed by the program.
+_TEXT = ("-c", "-e", "-r", "--eval", "-p", "--print", "-pe", "-Command", "-command", "eval")
+
+
+def interpreted(run: Run, call: Call, args: list[Arg]) -> None:
+    """A program: its text, or that of a small script file, is looked at."""
+    args = [part for arg in args for part in _apart(arg)]
+    texts = [(args[i + 1], args[i + 2 :]) for i, arg in enumerate(args[:-1]) if arg.text in _TEXT]
+    operands = [(i, arg) for i, arg in enumerate(args) if not arg.text.startswith("-") and arg.text != "run"]
+    text: str | None = None
+    rest: list[Arg] = []
+    if texts:
+        text, rest = texts[0][0].text, texts[0][1]  # as far as it is known
+    elif (
+        (not operands or operands[0][1].text == "/dev/stdin" or args[operands[0][0] - 1].text == "-")
+        or args[:1]
+        and args[0].text == "-"
+    ):
+        text, rest = call.text, [arg for _, arg in operands]
+    else:
+        at, script = operands[0]
+        paths = run.resolve(script)
+        run.read(script, f"{call.name} runs it")
+        text, rest = (run.text_at(paths[0]) if len(paths) == 1 else None), args[at + 1 :]
+    if text is None:
+        run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
+        return
+    from gitcoord.shell.commands.programs import program
+
+    program(run, call, text, rest)
+
+
+def _apart(arg: Arg) -> list[Arg]:
+    """`--eval=text` as two words."""
+    name, equals, text = arg.text.partition("=")
+    return [arg._replace(text=name), arg._replace(text=text)] if equals and name in ("--eval", "--print") else [arg]
 
 
 def _module(run: Run, call: Call, args: list[Arg]) -> None:
     name = args[0].text if args else ""
-    if name in _MODULES:
-        run.call(call._replace(name=_MODULES[name], args=args[1:]))
+    tool = _MODULES.get(name, name.replace("_", "-"))
+    if name in _MODULES or tool in TABLE:
+        run.call(call._replace(name=tool, args=args[1:]))
+    elif name in ("zipfile", "tarfile") and args[1:2] and args[1].text in ("-e", "--extract"):
+        words = [*args[2:3], Arg("-d", call.raw), *(args[3:4] or [Arg(".", call.raw)])]
+        run.call(call._replace(name="unzip", args=words))
     elif name == "json.tool":
         files = parse(args[1:], "--indent").operands
         run.read_all(files[:1], "json.tool reads it")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.shell.interpreter import Call, Run
-from gitcoord.shell.options import is_assignment, parse
-from gitcoord.shell.state import NOT_KNOWN, Arg, Value
+from gitcoord.shell.options import Given, is_assignment, parse
+from gitcoord.shell.state import NOT_KNOWN, Arg, Value, names_of
+from gitcoord.shell.walk import lines_of, listed, name_fits, search, searcher, source_files
 
 _GREP = (
     "-e -f -m -A -B -C -d -D --regexp --file --max-count --after-context --before-context --context --include --exclude "
@@ -19,7 +20,7 @@ _RG = (
 def perform(run: Run, call: Call) -> None:
     {
         "sed": _sed, "gsed": _sed, "patch": _patch, "grep": _grep, "egrep": _grep, "fgrep": _grep, "rg": _grep, "ag": _grep,
-        "ack": _grep, "jq": _jq, "yq": _jq, "perl": _script, "ruby": _script,
+        "ack": _grep, "perl": _script, "ruby": _script,
     }.get(call.name, _awk)(run, call)  # fmt: skip
 
 
@@ -95,7 +96,13 @@ def _script(run: Run, call: Call) -> None:
             run.unknown(call.raw, f"{call.name} -i changes files that cannot be told")
         return
     run.read_all(rest if program else (), f"{call.name} reads it")
-    run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
+    from gitcoord.shell.commands.shells import interpreted
+
+    interpreted(
+        run,
+        call,
+        [arg._replace(text="-e") if program and _program_letter(arg.text[1:]) >= 0 else arg for arg in call.args],
+    )
 
 
 def _program_letter(letters: str) -> int:
@@ -132,44 +139,100 @@ def _grep(run: Run, call: Call) -> None:
     given = parse(call.args, _GREP if call.name.endswith("grep") else _RG)
     operands = given.operands
     run.read_all(given.values("-f", "--file"), f"{call.name} -f reads it")
+    patterns = given.values("-e", "--regexp")
     listing = call.name != "rg" or not given.has("--files", "--type-list")
     if listing and not given.has("-e", "-f", "--regexp", "--file"):
-        operands = operands[1:]
+        patterns, operands = operands[:1], operands[1:]
     deep = not call.name.endswith("grep") or given.has("-r", "-R", "--recursive", "--dereference-recursive")
     run.read_all(operands, f"{call.name} reads it")
-    roots = tuple(path for arg in operands for path in run.resolve(arg))
-    if call.args and not operands and deep and not (call.stdin and call.name != "grep"):
+    roots = operands
+    if call.args and not operands and deep and not (call.stdin == "pipe" and call.name != "grep"):
+        roots = [Arg(".", call.args[0].raw)]
         for path in run.state.cwds or ("",):
             run.read(call.args[0]._replace(text=path or "?", known=bool(path)), f"{call.name} reads all below")
-        roots = run.state.cwds
+    run.output = _grepped(run, call, given, patterns, roots, deep=deep)
+
+
+def _grepped(run: Run, call: Call, given: Given, patterns: list[Arg], roots: list[Arg], *, deep: bool) -> Value:
+    """What it prints: the names of files, or the lines of its input that it chooses."""
     names = given.has("-l", "-L", "--files-with-matches", "--files-without-match", "--files", "-Z")
-    run.output = (
-        Value((), roots) if names and roots else run.feed._replace(whole=()) if not operands and not deep else NOT_KNOWN
-    )
+    below = tuple(path for arg in roots for path in run.resolve(arg) or arg.below)
+    pattern = patterns[0] if len(patterns) == 1 and patterns[0].known else None
+    has = searcher(
+        pattern.text, fixed=given.has("-F", "--fixed-strings") or call.name == "fgrep",
+        basic=call.name == "grep" and not given.has("-E", "-P", "--extended-regexp", "--perl-regexp"),
+        folds=given.has("-i", "--ignore-case") or call.name != "grep" and given.has("-S") and pattern.text == pattern.text.lower(),
+        words=given.has("-w", "--word-regexp"),
+    ) if pattern is not None else None  # fmt: skip
+    if not roots:
+        lines = lines_of(run.feed)
+        if has is None or lines is None or given.has("-c", "-o", "-n", "--count", "--only-matching"):
+            return Value((), run.feed.below)
+        return names_of([line for line in lines if has(line) != given.has("-v", "--invert-match")], more=run.feed.below)
+    if not names:
+        return NOT_KNOWN
+    files: list[Arg] = []
+    complete = has is not None or given.has("--files")
+    wanted = [arg.text for arg in given.values("--include")] + [
+        arg.text for arg in given.values("-g", "--glob") if arg.text[:1] != "!"
+    ]
+    wanted += [f"*.{_TYPES.get(arg.text, arg.text)}" for arg in given.values("-t", "--type")]
+    left_out = [arg.text for arg in given.values("--exclude", "--exclude-dir")]
+    left_out += [arg.text[1:] for arg in given.values("-g", "--glob") if arg.text[:1] == "!"]
+    for arg in roots:
+        paths = run.resolve(arg)
+        if len(paths) == 1 and not run.fs.is_dir(paths[0]):
+            files.append(arg)
+        elif deep:
+            found, whole = source_files(
+                run, arg,
+                lambda entry: (not wanted or name_fits(entry.name, wanted))
+                and not any(name_fits(part, left_out) for part in entry.name.split("/")),
+            )  # fmt: skip
+            files += found
+            complete = complete and whole and bool(paths)
+    if given.has("--files"):
+        return listed(run, [arg.text for arg in files], complete, below)
+    chosen, all_read = search(run, files, has, lacking=given.has("-L", "--files-without-match")) if has else ([], False)
+    spelled = [name.removeprefix("./") for name in chosen] if call.name != "grep" else chosen
+    return listed(run, spelled, complete and all_read, below)
 
 
-def _jq(run: Run, call: Call) -> None:
-    given = parse(call.args, "-f -L --from-file --indent -o --output-format -p --input-format")
-    run.read_all(given.values("-f", "--from-file"), f"{call.name} reads its program")
-    skip = 0 if given.has("-f", "--from-file") else 1
-    if call.name == "yq" and given.operands and given.operands[0].text in ("eval", "e", "eval-all", "ea"):
-        skip += 1
-    skip += 2 * sum(name in ("--arg", "--argjson", "--slurpfile", "--rawfile") for name, _ in given.options)
-    if call.name == "yq" and given.has("-i", "--inplace", "--in-place"):
-        run.write_all(given.operands[skip:], "yq -i changes it in place")
-    else:
-        run.read_all(given.operands[skip:], f"{call.name} reads it")
+_TYPES = {"python": "py", "js": "js", "javascript": "js", "markdown": "md", "rust": "rs", "ruby": "rb"}
 
 
 def _patch(run: Run, call: Call) -> None:
     given = parse(
         call.args, "-p -i -d -o -r -B -D -F -z -g --strip --input --directory --output --reject-file --fuzz --suffix"
     )
-    run.read_all([*given.values("-i", "--input"), *given.operands[1:2]], "patch reads it")
+    sources = [*given.values("-i", "--input"), *given.operands[1:2]]
+    run.read_all(sources, "patch reads it")
     if given.has("--dry-run", "-C", "--check", "--version"):
         return
     outputs = given.values("-o", "--output") or given.operands[:1]
     run.write_all(outputs, "patch changes it")
     if not outputs:
+        strip = next((arg.text for arg in given.values("-p", "--strip") if arg.text.isdigit()), "")
         places = given.values("-d", "--directory")
-        run.unknown_below(places, call.raw, "patch changes the files that the patch names")
+        patched(run, call, sources, places, strip, "patch changes the files that the patch names")
+
+
+def patched(run: Run, call: Call, sources: list[Arg], places: list[Arg], strip: str, detail: str) -> None:
+    """The files that a patch names, below the last of these places. `strip`: how many directories less; '': whichever is there."""
+    paths = [path for arg in sources[:1] for path in run.resolve(arg)]
+    text = call.text if not sources else run.text_at(paths[0]) if len(paths) == 1 else None
+    if not sources and run.feed.is_patch:
+        text, strip = "".join(f"+++ {name}\n" for name in run.feed.choices[0][0].split("\n")), "0"
+    names = [line[4:].split("\t")[0].strip() for line in (text or "").split("\n") if line.startswith(("+++ ", "--- "))]
+    names += [line.partition(" to ")[2] for line in (text or "").split("\n") if line.startswith("rename to ")]
+    for name in dict.fromkeys(names):
+        if name == "/dev/null":
+            continue
+        short = ["/".join(name.split("/")[int(number[:3]) :]) for number in ([strip] if strip else ["0", "1", "9"])]
+        short[-1] = short[-1] or name.rpartition("/")[2]
+        place = places[-1] if places else Arg(".", call.raw)
+        spelled = [place._replace(text=f"{place.text}/{one}", raw=call.raw) for one in short if one]
+        there = [arg for arg in spelled if any(map(run.fs.exists, run.resolve(arg)))]
+        run.write_all((there or spelled)[:1], f"{call.name} changes it, by the patch")
+    if text is None or not names:
+        run.unknown_below(places, call.raw, detail)

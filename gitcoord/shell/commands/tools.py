@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.shell import glob
 from gitcoord.shell.commands.builtins import change_directory
-from gitcoord.shell.commands.table import TABLE
+from gitcoord.shell.commands.table import FORMATTERS, TABLE, by_options, rewrite_below
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.state import Arg
-
-# Formatters: the words with which they rewrite their operands ('' always), and those with which they only look.
-_FORMATTERS = {
-    "black": ("", "--check --diff"), "isort": ("", "--check --check-only -c --diff"), "autoflake": ("-i --in-place", ""),
-    "autopep8": ("-i --in-place", ""), "yapf": ("-i --in-place", ""), "pyupgrade": ("", ""), "prettier": ("--write -w", "--check"),
-    "eslint": ("--fix", "--fix-dry-run"), "stylelint": ("--fix", ""), "biome": ("--write --apply --fix", ""), "gofmt": ("-w", ""),
-    "goimports": ("-w", ""), "rustfmt": ("", "--check"), "clang-format": ("-i", "--dry-run -n"), "dos2unix": ("", ""), "unix2dos": ("", ""),
-    "shfmt": ("-w --write", ""), "rubocop": ("-a -A --autocorrect --autocorrect-all --auto-correct -x", ""), "standard": ("--fix", ""),
-    "swiftformat": ("", "--lint --dryrun"), "ktlint": ("-F --format", ""), "sqlfluff": ("fix format", ""), "php-cs-fixer": ("fix", "--dry-run"),
-    "dprint": ("fmt", ""), "buf": ("-w", ""), "dart": ("format fix", "--output=none"), "terraform": ("fmt", "-check"),
-    "tofu": ("fmt", "-check"), "mix": ("format", "--check-formatted"), "ruff": ("format --fix --fix-only", "--check --diff"),
-    "dotnet": ("format", "--verify-no-changes"),
-}  # fmt: skip
-_VALUED = (
-    "-c --config --config-file -l --line-length --line-width -s --settings -p --profile --parser --plugin --ext --ignore-path -t -e "
-    "--target-version --select --ignore --extend-select --extend-ignore --exclude --style -rules --rules --rule -r --edition "
-    "--max-warnings --format --output-format --include --cache-dir --log-level --only --dialect -d"
-)
-_VERBS = ("format", "check", "fmt", "fix", "lint", "ci")
 
 # Package managers: the verbs that rewrite these files where they run.
 _PACKAGES = {
@@ -54,9 +34,7 @@ _SCRIPTS = frozenset(
 
 def perform(run: Run, call: Call) -> None:
     name = call.name
-    if name in _FORMATTERS:
-        _formatter(run, call)
-    elif name in _PACKAGES:
+    if name in _PACKAGES:
         run.apart(lambda: _packages(run, call))
     elif name in ("pre-commit", "husky", "lefthook"):
         if any(arg.text == "uninstall" for arg in call.args):
@@ -65,34 +43,7 @@ def perform(run: Run, call: Call) -> None:
             run.unknown_here(call.raw, "pre-commit's hooks may rewrite files")
     elif not any(arg.text in _LOOKS for arg in call.args):
         run.build(call.name, name)  # make, cmake, pip, gradle and the rest: see known.py
-
-
-def _formatter(run: Run, call: Call) -> None:
-    writes, looks = _FORMATTERS[call.name]
-    words = [arg.text for arg in call.args]
-    if any(word in looks.split() for word in words) or words[:1] in (["--version"], ["--help"]):
-        return
-    valued = " ".join(option for option in _VALUED.split() if option not in writes.split())
-    given = parse(call.args, "" if call.name in ("gofmt", "goimports", "shfmt") else valued)
-    named = {*words, *(option for option, _ in given.options)}
-    operands = [arg for arg in given.operands if arg.text != "-"]
-    if operands and operands[0].text in _VERBS:
-        operands = operands[1:]
-    if writes and not named.intersection(writes.split()):
-        verbs = call.name != "ruff" and not all(word.startswith("-") for word in writes.split())
-        run.read_all(operands if not verbs else (), f"{call.name} reads it")
-        return
-    run.write_all([_pattern(run, arg) for arg in operands], f"{call.name} rewrites it")
-    if not operands and "-" not in words:
-        run.unknown_here(call.raw, f"{call.name} rewrites files")
-
-
-def _pattern(run: Run, arg: Arg) -> Arg:
-    """A pattern that the tool itself resolves: what it means lies below its fixed part."""
-    if not arg.known or not glob.is_pattern(arg.text):
-        return arg
-    place = arg._replace(text=glob.fixed_part(arg.text) or ".")
-    return arg._replace(known=False, below=run.resolve(place))
+        by_options(run, call, short=False)
 
 
 def _packages(run: Run, call: Call) -> None:
@@ -109,10 +60,10 @@ def _packages(run: Run, call: Call) -> None:
         _inner(run, call, operands[1:])
     elif call.name in ("go", "cargo") and verb in ("fmt", "fix", "generate", "clippy"):
         if verb != "clippy" or any(arg.text == "--fix" for arg in call.args):
-            run.unknown_here(call.raw, f"{call.name} {verb} rewrites files")
+            _formats(run, call, verb)
     elif call.name == "go":
         _go(run, call, verb, operands)
-    elif verb in _FORMATTERS:
+    elif verb in FORMATTERS:
         _inner(run, call, operands)
     elif call.name == "bun" and (verb.endswith((".ts", ".js", ".tsx")) or given.has("-e", "--eval")):
         run.unknown(call.raw, "bun runs a program, which may do anything")
@@ -120,6 +71,14 @@ def _packages(run: Run, call: Call) -> None:
         _rewrites(run, call, verb)
     elif verb in _SCRIPTS:
         run.build(call.raw, f"{call.name} {verb}")
+
+
+def _formats(run: Run, call: Call, verb: str) -> None:
+    """cargo and go rewrite what lies where they run."""
+    if verb in ("fmt", "fix"):
+        rewrite_below(run, Arg(".", call.raw), ".rs" if call.name == "cargo" else ".go", f"{call.name} {verb}")
+    else:
+        run.unknown_here(call.raw, f"{call.name} {verb} rewrites files")
 
 
 def _inner(run: Run, call: Call, words: list[Arg]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gitcoord.shell import bypass
 from gitcoord.shell.commands.builtins import change_directory
-from gitcoord.shell.commands.find import is_deleting
+from gitcoord.shell.commands.find import on_each
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import Given, is_assignment, parse
-from gitcoord.shell.state import Arg, fill, value_of
+from gitcoord.shell.state import Arg, value_of
+from gitcoord.shell.walk import MAX_NAMES
 
 # Options with a value, and how many words stand between the options and the command.
 _PLAIN = {
@@ -107,29 +108,46 @@ _PARALLEL = "-j -N -n -L -a -S -C --jobs --arg-file --colsep --results --joblog 
 
 
 def _xargs(run: Run, call: Call) -> None:
-    """The command gets words that came through the pipe: where they lie may be known, which they are never."""
+    """The command gets the words of the input where these are known, else files of which at most the directory is."""
     given = parse(call.args, _XARGS if call.name == "xargs" else _PARALLEL, mixed=False)
-    run.read_all(given.values("-a", "--arg-file"), f"{call.name} reads it")
-    places = [arg.text for arg in given.values("-I", "-J", "--replace")] or ["{}"] * (call.name == "parallel")
+    lists = given.values("-a", "--arg-file")
+    run.read_all(lists, f"{call.name} reads it")
+    place = next(
+        (arg.text for arg in given.values("-I", "-J", "--replace")), "{}" * (call.name == "parallel" or given.has("-i"))
+    )
     words = given.operands
     listed = next((i for i, arg in enumerate(words) if arg.text in (":::", "::::", ":::+")), len(words))
-    piped = not given.has("-a", "--arg-file") and listed == len(words)
-    below = run.feed.below if piped else ()
-    words = words[:listed]
-    if piped and words and is_deleting(words[0]):
-        for path in run.feed.whole:
-            run.delete(Arg(path, call.raw), f"{words[0].text} deletes all that lies there")
-    if not words and call.name == "parallel":
-        run.unknown(call.raw, "parallel runs commands that cannot be told")
-    if places and any(place in word.text for word in words for place in places):
-        for place in places:
-            words = [fill(word, place, below) for word in words]
-    elif words:
-        words = [*words, Arg("", f"{call.name} {words[0].raw}", known=False, below=below)]
-    if call.name == "parallel" and words and words[0].known and " " in words[0].text:
-        run.unknown(call.raw, "parallel runs commands that cannot be told")
+    words, literal = words[:listed], words[listed + 1 :]
+    if not words or call.name == "parallel" and words[0].known and " " in words[0].text and len(words) > 1:
+        if call.name == "parallel":
+            run.unknown(call.raw, "parallel runs commands that cannot be told")
         return
-    _wrapped(run, call._replace(stdin="", text=None), words)
+    if call.name == "parallel" and len(words) == 1 and " " in words[0].text:
+        words = [Arg("sh", words[0].raw), Arg("-c", words[0].raw), words[0]]
+        words[2] = words[2] if "{}" in words[2].text else words[2]._replace(text=words[2].text + " {}")
+    text, below = call.text, run.feed.below
+    if lists:
+        paths = [path for arg in lists for path in run.resolve(arg)]
+        text, below = run.text_at(paths[0]) if len(paths) == 1 else None, ()
+    if text is None and not lists and call.stdin == "pipe" and not run.feed.is_patch:
+        text = run.feed.choices[0][0] if run.feed.choices else None  # a part of it
+    singly = (
+        bool(place) or any(arg.text == "1" for arg in given.values("-n", "-L", "--max-args")) or call.name == "parallel"
+    )
+    by_line = bool(place) or given.has("-0", "--null", "-d", "--delimiter", "-L") or call.name == "parallel"
+    names = _input_words(text, by_line=by_line) if text is not None else []
+    names = [arg.text for arg in literal] if literal else names
+    more = () if literal or text is not None and not below else below or ("",)
+    on_each(
+        run, call, words, names[:MAX_NAMES], more if len(names) <= MAX_NAMES else more or ("",), place, singly=singly
+    )
+
+
+def _input_words(text: str, *, by_line: bool) -> list[str]:
+    lines = [line for line in text.replace("\0", "\n").split("\n") if line.strip()]
+    if by_line:
+        return lines
+    return [word.strip("'\"") for line in lines for word in line.split()]
 
 
 def _flock(run: Run, call: Call) -> None:

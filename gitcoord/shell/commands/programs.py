@@ -1,0 +1,444 @@
+"""Programs given as text to python, node, ruby, perl, php and the like: the files that they write, as far as the text names them.
+
+No language is parsed. The text is cut into strings, names and marks; calls that write, delete or run something are known by their names,
+whatever the language. A file that the text names where no call is known, beside a write whose target is not, counts as written.
+"""
+
+from __future__ import annotations
+
+from gitcoord.shell import glob
+from gitcoord.shell.interpreter import Call, Run
+from gitcoord.shell.paths import dir_name, join
+from gitcoord.shell.state import Arg
+from gitcoord.shell.walk import has_ending, source_files
+from gitcoord.startup.namedtuple import NamedTuple
+
+MAX_TOKENS = 20_000
+STRING, NAME, MARK, SHELL = "string", "name", "mark", "shell"
+
+# Functions, and which of their arguments are files that change.
+_FIRST = frozenset(
+    """
+remove unlink rmtree removedirs rmdir truncate utime chmod chown writeFileSync writeFile appendFileSync appendFile unlinkSync rmSync rm
+truncateSync utimesSync chmodSync createWriteStream outputFile outputFileSync writeJson writeJsonSync writeTextFile writeTextFileSync
+removeSync emptyDirSync file_put_contents touch delete rm_f rm_rf rm_r to_csv to_json to_excel to_parquet savefig savetxt tofile
+binwrite spew
+""".split()  # noqa: SIM905
+)
+_BOTH = frozenset(["rename", "renames", "move", "renameSync", "moveSync", "mv"])
+_SECOND = frozenset(
+    """
+copy copyfile copy2 copytree copyFileSync copyFile cpSync cp symlink link copySync copy_file ln_s symlinkSync linkSync urlretrieve writeLines
+""".split()  # noqa: SIM905
+)
+_WRITERS = ("Bun", "File", "IO", "Deno", "Pathname", "fs", "outputFile")  # whose `write` names its file first
+_METHODS = frozenset(["write_text", "write_bytes", "unlink", "touch", "rename", "replace", "rmdir", "chmod", "symlink_to", "hardlink_to",
+                      "delete", "rmtree", "write"])  # fmt: skip
+_OPENS = frozenset(["open", "openSync", "fopen", "ZipFile", "TarFile", "FileIO", "new", "input", "FileInput"])
+_SHELLS = frozenset(["system", "popen", "exec", "execSync", "shell_exec", "passthru", "getoutput", "check_output", "check_call", "spawn",
+                     "spawnSync", "execFileSync", "run", "call", "Popen", "qx", "shell"])  # fmt: skip
+_PATHS = frozenset(["Path", "PurePath", "join", "resolve", "new", "expand_path", "abspath", "realpath", "str", "fspath", "URL", "Pathname",
+                    "file", "normpath", "expanduser", "absolute", "fileURLToPath", "String"])  # fmt: skip
+_GLOBS = ("glob", "rglob", "iglob", "globSync")
+_HASH = ("node", "nodejs", "deno", "bun", "lua")  # in which '#' begins no comment
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    exact: bool = True  # of a string: nothing is put into it
+
+
+def program(run: Run, call: Call, text: str, args: list[Arg]) -> None:
+    """Record what a program writes. `args`: the words behind it, which it may take for files."""
+    reader = _Reader(run, call, _tokens(text, hashes=call.name not in _HASH), args)
+    if len(reader.tokens) > MAX_TOKENS:
+        run.unknown(call.raw, f"{call.name} runs a program that is too long to be looked into")
+        return
+    reader.go()
+
+
+def _tokens(text: str, *, hashes: bool) -> list[Token]:
+    found: list[Token] = []
+    at = 0
+    while at < len(text) and len(found) <= MAX_TOKENS:
+        char = text[at]
+        if char in "'\"`":
+            token, at = _string(text, at, found[-1].text if found and found[-1].kind == NAME else "")
+            if (
+                found
+                and found[-1].kind == NAME
+                and found[-1].text.lower() in ("r", "b", "f", "u", "rb", "br", "fr", "rf")
+            ):
+                found.pop()
+            found.append(token._replace(kind=SHELL) if char == "`" and hashes else token)
+        elif text.startswith(("%w", "qw"), at) and text[at + 2 : at + 3] in tuple("[({"):
+            end = min((i for i in (text.find(mark, at) for mark in "])}") if i > 0), default=len(text))
+            found += [Token(STRING, word) for word in text[at + 3 : end].split()]
+            at = end
+        elif text.startswith("$^I", at):  # perl changes its operands in place
+            found.append(Token(NAME, "inplace"))
+            at += 3
+        elif char.isalnum() or char in "_$@":
+            end = at + 1
+            while end < len(text) and (text[end].isalnum() or text[end] in "_!?"):
+                end += 1
+            found.append(Token(NAME, text[at:end].lstrip("$@").rstrip("!?") or char))
+            at = end
+        elif char == "#" and hashes and (not at or text[at - 1].isspace()) or text.startswith("//", at) and not hashes:
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        elif char.isspace() and char != "\n":
+            at += 1
+        elif text.startswith(("->", "::"), at):
+            found.append(Token(MARK, "."))
+            at += 2
+        else:
+            found.append(Token(MARK, char))
+            at += 1
+    return found
+
+
+def _string(text: str, at: int, prefix: str) -> tuple[Token, int]:
+    """A string, to its quote; one that ends with its line is a stray quote."""
+    quote = text[at : at + 3] if text[at : at + 3] in ("'''", '"""') else text[at]
+    start = end = at + len(quote)
+    while end < len(text) and not text.startswith(quote, end):
+        end += 1 + (text[end] == "\\")
+    inside = text[start:end]
+    filled = "${" in inside or "#{" in inside or "{" in inside and "f" in prefix.lower() and len(prefix) < 3
+    if prefix.lower() not in ("r", "rb", "br"):
+        inside = inside.replace("\\\\", "\\").replace("\\/", "/")
+    return Token(STRING, inside, not filled), end + len(quote)
+
+
+class _Reader:
+    def __init__(self, run: Run, call: Call, tokens: list[Token], args: list[Arg]) -> None:
+        self.run, self.call, self.tokens, self.args = run, call, tokens, args
+        self.bound: dict[str, tuple[str, ...]] = {}
+        self.used: set[int] = set()  # strings whose part is known
+        self.astray = False  # something is written whose name is not known
+        self.loose: tuple[str, ...] = ()  # files that a pattern finds
+
+    def go(self) -> None:
+        for at in range(len(self.tokens)):
+            if self.is_mark(at + 1, "=") and not self.is_mark(at + 2, "=") and self.tokens[at].kind == NAME:
+                self.bind(at)
+        for at, token in enumerate(self.tokens):
+            if token.kind == NAME:
+                self.name(at, token.text)
+            elif token.kind == SHELL:
+                self.shell(token.text)
+        named = self.left()
+        if self.astray:
+            self.written_astray(named)
+        self.run.read_all([self.arg(path) for path in named if not self.astray], f"{self.call.name} may read it")
+        self.run.unknown(self.call.raw, f"{self.call.name} runs a program, which may do anything")
+
+    # --- tokens ------------------------------------------------------------------------------------------------------
+
+    def is_mark(self, at: int, text: str) -> bool:
+        return 0 <= at < len(self.tokens) and self.tokens[at].kind == MARK and self.tokens[at].text == text
+
+    def close(self, at: int) -> int:
+        """The end of the bracket at `at`."""
+        depth = 0
+        for end in range(at, min(len(self.tokens), at + 4000)):
+            if self.tokens[end].kind == MARK:
+                depth += (self.tokens[end].text in "([{") - (self.tokens[end].text in ")]}")
+                if not depth:
+                    return end
+        return len(self.tokens)
+
+    def arguments(self, at: int) -> list[tuple[int, int]]:
+        """The spans of a call's arguments, behind its name; also without brackets, as perl and ruby have it."""
+        bare = not self.is_mark(at, "(")
+        end = self.close(at) if not bare else at
+        while (
+            bare and end < len(self.tokens) and not (self.tokens[end].kind == MARK and self.tokens[end].text in "\n;}|")
+        ):
+            end += 1
+        spans, start, depth = [], at if bare else at + 1, 0
+        for here in range(start, end):
+            text = self.tokens[here].text if self.tokens[here].kind == MARK else ""
+            depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
+            if text == "," and not depth:
+                spans.append((start, here))
+                start = here + 1
+        return [*spans, (start, end)] if start < end else spans
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def bind(self, at: int) -> None:
+        end = at + 2
+        while end < len(self.tokens) and not (self.tokens[end].kind == MARK and self.tokens[end].text in "\n;"):
+            end = self.close(end) + 1 if self.is_mark(end, "(") or self.is_mark(end, "[") else end + 1
+        found = self.paths(at + 2, min(end, len(self.tokens)))
+        if found:
+            self.bound[self.tokens[at].text] = (*self.bound.get(self.tokens[at].text, ()), *found)
+
+    def paths(self, start: int, end: int) -> tuple[str, ...]:
+        """The files that an expression names; () where it names none, or that cannot be told."""
+        while self.is_mark(start, "\n"):
+            start += 1
+        if start < end and self.is_mark(start + 1, "=") and self.tokens[start].kind == NAME:  # a keyword
+            start += 2
+        if start >= end:
+            return ()
+        found, at = self.head(start, end)
+        while at < end and found:
+            found, at = self.tail(found, at, end)
+        return found
+
+    def head(self, start: int, end: int) -> tuple[tuple[str, ...], int]:
+        token = self.tokens[start]
+        if token.kind == STRING:
+            self.used.add(start)
+            return ((token.text,), start + 1) if token.exact and token.text else ((), end)
+        if token.kind == MARK and token.text in "[(":
+            last = self.close(start)
+            spans = self.arguments(start) if token.text == "(" else self.items(start, last)
+            return tuple(path for a, b in spans for path in self.paths(a, b)), last + 1
+        if token.kind != NAME or token.text == "argv":
+            return (), end
+        at = start
+        while (
+            at + 2 < end
+            and self.is_mark(at + 1, ".")
+            and self.tokens[at + 2].kind == NAME
+            and self.tokens[at].text not in self.bound
+        ):
+            at += 2
+        name = self.tokens[at].text
+        if self.is_mark(at + 1, "(") and (name in _PATHS or name in _GLOBS or name in ("open", "readFileSync")):
+            last = self.close(at + 1)
+            parts = [self.paths(a, b) for a, b in self.arguments(at + 1)]
+            if name in ("open", "readFileSync") or not parts or not parts[0]:
+                return (), end
+            if name in _GLOBS:
+                return self.globbed("", parts[0], deep=False), last + 1
+            joined = parts[0]
+            for more in parts[1:]:
+                joined = tuple(f"{one.rstrip('/')}/{other}" for one in joined for other in more) if more else ()
+            return joined, last + 1
+        if name in ("new", "const", "let", "var", "my", "await") and at + 1 < end:
+            return self.head(at + 1, end)
+        return self.bound.get(name, ()), at + 1
+
+    def items(self, start: int, last: int) -> list[tuple[int, int]]:
+        return [(at, at + 1) for at in range(start + 1, last) if self.tokens[at].kind == STRING]
+
+    def tail(self, found: tuple[str, ...], at: int, end: int) -> tuple[tuple[str, ...], int]:
+        if self.tokens[at].kind == MARK and self.tokens[at].text in "/+":
+            glue = "/" if self.tokens[at].text == "/" else ""
+            more, after = self.head(at + 1, end) if at + 1 < end else ((), end)
+            return tuple(f"{one.rstrip('/') if glue else one}{glue}{other}" for one in found for other in more), after
+        if self.is_mark(at, ".") and at + 1 < end:
+            name = self.tokens[at + 1].text
+            if name in _GLOBS and self.is_mark(at + 2, "("):
+                patterns = [path for a, b in self.arguments(at + 2) for path in self.paths(a, b)]
+                return self.globbed(found[0], tuple(patterns), deep=name == "rglob"), self.close(at + 2) + 1
+            if name in ("resolve", "absolute", "expanduser", "strip", "as_posix"):
+                return found, self.close(at + 2) + 1
+            if name == "parent":
+                return tuple(map(dir_name, found)), at + 2
+        goes_on = self.tokens[at].kind == MARK and self.tokens[at].text in ".%[?"
+        return () if goes_on else found, end
+
+    def globbed(self, base: str, patterns: tuple[str, ...], *, deep: bool) -> tuple[str, ...]:
+        found: list[str] = []
+        for pattern in patterns:
+            whole = f"{base}/{'**/' if deep else ''}{pattern}" if base else pattern
+            for cwd in self.run.state.cwds[:1]:
+                found += glob.find(whole, cwd, self.run.listing, deep=True) or ()
+        return tuple(found)
+
+    # --- calls -------------------------------------------------------------------------------------------------------
+
+    def name(self, at: int, name: str) -> None:
+        self.astray = self.astray or name == "inplace"
+        if name in _GLOBS and self.is_mark(at + 1, "("):
+            start = self.receiver(at) if self.is_mark(at - 1, ".") else at
+            self.loose += self.paths(start, self.close(at + 1) + 1)
+            return
+        dotted = self.is_mark(at - 1, ".")
+        if (
+            dotted
+            and name in _METHODS
+            and self.is_mark(at + 1, "(")
+            and not (name == "write" and self.tokens[at - 2].text in _WRITERS)
+        ):
+            self.method(at, name)
+            return
+        called = self.is_mark(at + 1, "(") or at + 1 < len(self.tokens) and self.tokens[at + 1].kind != MARK
+        if (
+            not called
+            or self.is_mark(at - 1, ".")
+            and name in ("copy", "link", "run", "call", "delete", "remove")
+            and not self.of_module(at)
+        ):
+            return
+        spans = self.arguments(at + 1)
+        if name in _OPENS:
+            self.opened(at, name, spans)
+        elif name in _SHELLS:
+            self.runs(spans)
+        elif name in _FIRST or name == "write" and (self.tokens[at - 2].text in _WRITERS or self.call.name == "julia"):
+            self.target(spans[:1])
+        elif name in _BOTH or name == "replace" and self.is_mark(at - 1, ".") and self.tokens[at - 2].text == "os":
+            self.target(spans[:1])
+            self.target(spans[1:2])
+        elif name in _SECOND:
+            self.paths(*spans[0]) if spans else None
+            self.target(spans[1:2])
+        elif self.is_mark(at + 1, "(") and name not in _PATHS and (name in _READERS or not name[:1].isupper()):
+            for a, b in spans[:1] if name in _READERS else ():
+                self.paths(a, b)
+
+    def of_module(self, at: int) -> bool:
+        return self.tokens[at - 2].kind == NAME and self.tokens[at - 2].text in _MODULES
+
+    def method(self, at: int, name: str) -> None:
+        """`Path("a").write_text(...)`: what stands before the dot."""
+        start = self.receiver(at)
+        spans = self.arguments(at + 1)
+        if self.tokens[start].kind == NAME and self.tokens[start].text in _MODULES and start == at - 2:
+            targets = spans[:2] if name in ("rename", "replace") else spans[:1]
+            for span in targets:
+                self.target([span])
+            return
+        found = self.paths(start, at - 1)
+        if name == "replace" and (len(spans) != 1 or not found) or name in ("delete", "write") and not found:
+            return  # of a text
+        self.write(found)
+        if name in ("rename", "replace"):
+            self.target(spans[:1])
+
+    def receiver(self, at: int) -> int:
+        """Where the expression begins that ends before the dot at `at - 1`."""
+        start, depth = at - 2, 0
+        if self.is_mark(start, ")"):
+            while start > 0:
+                if self.tokens[start].kind == MARK:
+                    depth += (self.tokens[start].text == ")") - (self.tokens[start].text == "(")
+                if not depth:
+                    break
+                start -= 1
+            start -= start > 0 and self.tokens[start - 1].kind == NAME
+        while start >= 2 and self.is_mark(start - 1, ".") and self.tokens[start - 2].kind == NAME:
+            start -= 2
+        return max(start, 0)
+
+    def opened(self, at: int, name: str, spans: list[tuple[int, int]]) -> None:
+        if name == "new" and not (self.is_mark(at - 1, ".") and self.tokens[at - 2].text == "File"):
+            return
+        strings = [[i for i in range(a, b) if self.tokens[i].kind == STRING] for a, b in spans]
+        texts = [self.tokens[one[0]].text if one else "" for one in strings]
+        if name in ("input", "FileInput"):
+            inplace = any(self.tokens[i].text == "inplace" for a, b in spans for i in range(a, b))
+            if inplace:
+                self.target(spans[:1])
+            return
+        arrow = next((i for i, text in enumerate(texts) if text[:1] == ">" or text[:2] == "+<"), -1)
+        if arrow >= 0 and name == "open":  # perl
+            inside = texts[arrow].lstrip("+<> ")
+            inside = "" if texts[arrow].lstrip(">").startswith(":") else inside
+            self.write((inside,)) if inside else self.target(spans[arrow + 1 : arrow + 2])
+            return
+        if self.is_mark(at - 1, ".") and texts[:1] and _is_mode(texts[0]) and len(spans) < 3 and not self.of_module(at):
+            self.method_open(at, writes=_writes(texts[0]))
+            return
+        mode = next((text for text in texts[1:] if _is_mode(text)), "r")
+        if _writes(mode):
+            self.target(spans[:1])
+        elif spans:
+            self.paths(*spans[0])
+
+    def method_open(self, at: int, *, writes: bool) -> None:
+        before = self.astray
+        self.method(at, "write_text")
+        self.astray = before if not writes else self.astray
+
+    def runs(self, spans: list[tuple[int, int]]) -> None:
+        """A command as one text, or as words."""
+        words: list[str] = []
+        listed = False
+        for a, b in spans[:2]:
+            listed = listed or self.is_mark(a, "[")
+            for at in range(a, b):
+                if self.tokens[at].kind == STRING and (self.is_mark(a, "[") or at == a):
+                    self.used.add(at)
+                    words.append(self.tokens[at].text)
+        if listed or len(words) > 1 and " " not in words[0]:
+            self.run.call(Call(words[0], [Arg(word, word) for word in words[1:]], self.call.raw)) if words else None
+        elif words:
+            self.shell(words[0])
+
+    def shell(self, text: str) -> None:
+        self.run.apart(lambda: self.run.script(text, self.call.raw))
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def arg(self, path: str) -> Arg:
+        return Arg(path, self.call.raw)
+
+    def target(self, spans: list[tuple[int, int]]) -> None:
+        if spans:
+            self.write(tuple(path for a, b in spans for path in self.paths(a, b)))
+
+    def write(self, paths: tuple[str, ...]) -> None:
+        self.astray = self.astray or not paths
+        for path in paths:
+            self.run.write(self.arg(path), f"the text of {self.call.name} writes it")
+
+    def left(self) -> list[str]:
+        """Files that the text names, and whose part is not known."""
+        named = [
+            token.text
+            for at, token in enumerate(self.tokens)
+            if token.kind == STRING and at not in self.used and token.exact
+        ]
+        bound = [path for paths in self.bound.values() for path in paths]
+        words = [arg.text for arg in self.args if arg.known]
+        return [
+            name
+            for name in dict.fromkeys((*named, *bound, *words, *self.loose))
+            if 0 < len(name) < 200 and "\n" not in name and any(map(self.run.fs.exists, self.resolved(name)))
+        ]
+
+    def resolved(self, name: str) -> tuple[str, ...]:
+        return tuple(join(cwd, name) for cwd in self.run.state.cwds)
+
+    def written_astray(self, named: list[str]) -> None:
+        endings = " ".join(
+            token.text
+            for token in self.tokens
+            if token.kind == STRING and token.text[:1] == "." and 1 < len(token.text) < 6
+        )
+        walks = any(token.kind == NAME and token.text in _WALKS for token in self.tokens)
+        for name in named:
+            paths = self.resolved(name)
+            if not any(map(self.run.fs.is_dir, paths)):
+                self.write((name,))
+            elif endings or walks:
+                for arg in source_files(self.run, self.arg(name), has_ending(endings))[0]:
+                    self.run.write(arg, f"the text of {self.call.name} writes it")
+
+
+_READERS = frozenset(
+    """
+exists isfile isdir stat getsize getmtime readFileSync readFile existsSync statSync read readlines foreach file_get_contents is_file
+require import_module print puts echo log len parse load open_text read_csv read_json file_exists readlink lstatSync basename dirname
+""".split()  # noqa: SIM905
+)
+_WALKS = ("walk", "listdir", "scandir", "readdirSync", "iterdir", "children", "readdir", "opendir")
+_MODULES = ("os", "file", "shutil", "fs", "promises", "File", "FileUtils", "Deno", "Bun", "IO", "fsp", "fse", "subprocess", "child_process", "io", "codecs",
+            "gzip", "tarfile", "zipfile")  # fmt: skip
+
+
+def _is_mode(text: str) -> bool:
+    return 0 < len(text) < 5 and all(char in "rwaxbt+Uc" for char in text)
+
+
+def _writes(mode: str) -> bool:
+    return any(char in "wax+c" for char in mode)
