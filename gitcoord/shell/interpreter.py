@@ -121,7 +121,7 @@ class Run(EffectCollector):
         self.keep_contents(node.redirects)
 
     def keep_contents(self, redirects: tuple[Redirect, ...]) -> None:
-        """What the last command prints, in the file that it goes to: a script may be written, then run."""
+        """Keep the output of the last command as the content of the file that it goes to: a script may be written, then run."""
         text = text_in(self.output)
         for one in redirects:
             if one.target is not None and one.op in (">", ">|", ">>"):
