@@ -32,7 +32,7 @@ TOOLS = (
         "cursor", (b"CURSOR_AGENT",), (b"CURSOR_CONVERSATION_ID", b"CURSOR_TRACE_ID"), (".cursor/hooks.json",), True,
     ),
     AgentTool(
-        "copilot", (b"COPILOT_CLI", b"COPILOT_AGENT"), (b"COPILOT_SESSION_ID",),
+        "copilot", (b"COPILOT_CLI", b"COPILOT_AGENT"), (b"COPILOT_AGENT_SESSION_ID", b"COPILOT_SESSION_ID"),
         (".github/hooks/", ".github/hooks/gitcoord.json", ".copilot/hooks/", ".copilot/hooks/gitcoord.json"), True,
     ),
     AgentTool(

@@ -22,6 +22,7 @@ from gitcoord.guard.setup.known import COMMAND, KNOWN, Known
 from gitcoord.guard.setup.plan import Change, Place
 from tests.gates.places import CHAIN, picture
 from tests.gates.places import Place as Repository
+from tests.guard.protocol import Said, reason, understood
 
 HOOKED = [known for known in KNOWN if known.hooks]
 NAMED = {known.name: known for known in KNOWN}
@@ -500,16 +501,41 @@ def test_where_gitcoord_is_not_installed_committed_settings_stop_nobody(known: K
 
 
 @pytest.mark.parametrize("known", HOOKED, ids=[known.name for known in HOOKED])
-@pytest.mark.parametrize("place", ["bin", ".local/bin"])
-def test_where_gitcoord_is_installed_and_fails_they_refuse(known: Known, place: str, tmp_path: Path) -> None:
-    """Also where the tool's PATH lacks the directory into which gitcoord is installed."""
+@pytest.mark.parametrize(("place", "ending"), [("bin", "exit 2"), (".local/bin", "exit 1"), ("bin", "kill -9 $$")])
+def test_where_gitcoord_is_installed_and_fails_they_refuse(
+    known: Known, place: str, ending: str, tmp_path: Path
+) -> None:
+    """Also where the tool's PATH lacks the directory into which gitcoord is installed. At an end nobody is sent back for it."""
     program = tmp_path / place / "git-coord"
     program.parent.mkdir(parents=True)
-    program.write_text('#!/bin/sh\n[ "$*" = guard ] || exit 9\necho broken >&2\nexit 2\n')
+    program.write_text(f'#!/bin/sh\n[ "$*" = guard ] || exit 9\necho broken >&2\n{ending}\n')
     program.chmod(0o755)
-    for line in commands_of(known):
+    for event, entry in known.hooks.items():
+        (line,) = commands_of(known._replace(hooks={event: entry}))
         done = run_line(line, tmp_path, tmp_path / "bin")
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", "broken\n"), done
+        err = "" if known.name == "copilot" else done.stderr  # which it does not read
+        said = Said(done.stdout.encode(), err.encode(), done.returncode)
+        if event in _BEFORE:
+            assert understood(known.name, said) == "deny" and reason(known.name, said), (event, done)
+            assert done.returncode == 2 or known.name in ("cursor", "copilot"), done
+            assert (
+                ending == "exit 2"
+                or known.name == "cursor"
+                or "gitcoord failed, so this is refused" in reason(known.name, said)
+            )
+        elif known.name != "cursor":
+            assert done.returncode == 1 and not done.stdout, (event, done)
+
+
+_BEFORE = (
+    "PreToolUse",
+    "BeforeTool",
+    "preToolUse",
+    "pre_read_code",
+    "pre_write_code",
+    "pre_run_command",
+    "pre_mcp_tool_use",
+)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -13,9 +13,22 @@ COMMAND = "git coord guard"
 SHELL = "sh -c 'PATH=$PATH:$HOME/.local/bin; "
 # Settings of a project are committed: where gitcoord is not installed the line allows everything, and says so once in a clone.
 _MISSING = 'f=$(git rev-parse --git-path gitcoord-missing) && [ ! -e "$f" ] && : >"$f" && echo "gitcoord is not installed: its hooks do nothing" >&2; '
-_LINE = f"{SHELL}command -v git-coord >/dev/null && exec {COMMAND}; {_MISSING}%s'"
-QUIET = _LINE % "exit 0"
-SAYS_ALLOW = _LINE % 'echo "{\\"permission\\":\\"allow\\"}"'  # for tools to which no output is a failure
+_LINE = f"{SHELL}command -v git-coord >/dev/null && {{ %s; }}; {_MISSING}%s'"
+# Most tools let an action pass where a hook ends with another code than 2, as a killed one or a broken installation does.
+_REFUSES = f'{COMMAND}; case $? in 0) exit;; 2) ;; *) echo "gitcoord failed, so this is refused" >&2;; esac; exit 2'
+# At an end the code 2, and to Gemini CLI any code above, sends the agent back to work, for ever.
+_WARNS = f"{COMMAND} || exit 1; exit"
+_REASON = "gitcoord failed, so this is refused: ask a person to look: git coord status"
+_DENIES = (
+    f'{COMMAND} || echo "{{\\"permissionDecision\\":\\"deny\\",\\"permissionDecisionReason\\":\\"{_REASON}\\"}}"; exit'
+)
+BEFORE = _LINE % (_REFUSES, "exit 0")
+QUIET = _LINE % (_WARNS, "exit 0")
+SAYS_DENY = _LINE % (_DENIES, "exit 0")  # for Copilot, which shows no reason of a hook that fails
+SAYS_ALLOW = _LINE % (
+    f"exec {COMMAND}",
+    'echo "{\\"permission\\":\\"allow\\"}"',
+)  # for tools to which no output is a failure
 SKILL = "skills/gitcoord-protocol/SKILL.md"
 
 
@@ -57,16 +70,18 @@ _CLAUDE = _groups(
         "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
     ),
     {"type": "command", "command": QUIET, "timeout": LIMIT},
-    PreToolUse={"onFailure": "block"},
+    PreToolUse={"command": BEFORE, "onFailure": "block"},
 )  # fmt: skip
 _CODEX = _groups(
     ("SessionStart", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop", "SessionEnd"),
     {"type": "command", "command": QUIET, "timeout": LIMIT},
+    PreToolUse={"command": BEFORE},
     SessionEnd={"timeout": 3},  # it gives no more, and warns of more
 )
 _GEMINI = _groups(
     ("SessionStart", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
     {"name": "gitcoord", "type": "command", "command": QUIET, "timeout": LIMIT * 1000},
+    BeforeTool={"command": BEFORE},
 )
 _CURSOR = _flat(
     ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd"),
@@ -79,6 +94,7 @@ _COPILOT = _flat(
         "subagentStart", "subagentStop", "agentStop", "sessionEnd",
     ),
     {"type": "command", "bash": QUIET, "timeoutSec": LIMIT},
+    preToolUse={"bash": SAYS_DENY},
 )  # fmt: skip
 _WINDSURF = _flat(
     (
@@ -86,6 +102,7 @@ _WINDSURF = _flat(
         "post_write_code", "post_run_command", "post_cascade_response",
     ),
     {"command": QUIET, "show_output": True},
+    **{f"pre_{action}": {"command": BEFORE} for action in ("read_code", "write_code", "run_command", "mcp_tool_use")},
 )  # fmt: skip
 
 KNOWN = (

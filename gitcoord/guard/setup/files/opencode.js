@@ -91,6 +91,14 @@ export const Gitcoord = async ({ client, directory }) => {
   }
 
   return {
+    // `opencode run` deletes no session when it ends.
+    dispose: async () => {
+      for (const session of [...parents.keys()]) if (!parents.get(session)) await end(session, true)
+    },
+    // So that `git claim` and git's hooks know the conversation; a subagent's shell is its parent's.
+    "shell.env": async (input, output) => {
+      if (input?.sessionID) output.env.OPENCODE_SESSION_ID = parents.get(input.sessionID) || input.sessionID
+    },
     event: async ({ event }) => {
       const info = event?.properties?.info
       if (event?.type === "session.created") await begin(info?.id, info?.parentID ?? "")
