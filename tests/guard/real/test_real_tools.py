@@ -54,7 +54,7 @@ def at(workplace: Workplace, name: str) -> str:
 
 
 def flat(texts: list[str]) -> str:
-    """What the model read, with the entities of tools that write such and the quotes of those that answer in JSON."""
+    """The texts that the model read, without the entities and escapes of some tools."""
     return "\n".join(texts).replace("&lt;", "<").replace("&gt;", ">").replace("\\n", "\n").replace('\\"', '"')
 
 
@@ -97,7 +97,7 @@ def test_a_conversation(workplace: Workplace, tool: RealTool) -> None:
 
 # Tools that read the hooks of a project only where they are started.
 AT_THE_TOP = ("claude", "gemini", "copilot")
-UNTRUSTED = ("codex", "codex-code", "copilot")
+UNTRUSTED = ("codex", "codex-code", "copilot", "gemini")
 
 
 def _writes_held(workplace: Workplace, tool: RealTool, *, cwd: str = "", trusted: bool = True) -> bool:
@@ -135,7 +135,7 @@ def test_not_trusted(workplace: Workplace, tool: RealTool) -> None:
 @EACH
 @pytest.mark.parametrize("line", ["kill -9 $$", "exit 1"])
 def test_a_guard_that_fails_refuses(workplace: Workplace, tool: RealTool, line: str) -> None:
-    """What gitcoord cannot judge does not happen, and an agent still comes to its end."""
+    """Nothing that gitcoord cannot judge happens, and an agent still comes to its end."""
     set_up(workplace, tool)
     workplace.install_guard(line)
     assert not _writes_held(workplace, tool)

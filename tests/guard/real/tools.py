@@ -33,7 +33,8 @@ class RealTool(NamedTuple):
     write: Callable[[str, str, str], Act]  # an action that changes a line of a file: absolute path, old, new line
     read: Callable[[str], Act]
     shell: Callable[[str], Act]
-    trusting: tuple[str, ...] = ()  # words and variables that make it run the hooks of a project
+    trusting: tuple[str, ...] = ()  # words, variables and files that make it run the hooks of a project
+    distrusting: tuple[str, ...] = ()  # words for a start without these
 
 
 def _no_files(url: str, top: Path) -> Files:
@@ -125,6 +126,8 @@ REAL_TOOLS = {
             lambda path, old, new: Act("write_file", {"file_path": path, "content": f"{new}\n"}),
             lambda path: Act("read_file", {"file_path": path}),
             lambda command: Act("run_shell_command", {"command": command, "description": "run it"}),
+            (".gemini/trustedFolders.json",),
+            ("--skip-trust",),  # without, it does not start there
         ),
         RealTool(
             "opencode",
@@ -212,13 +215,16 @@ class Workplace:
         self, tool: RealTool, model: Model, *, cwd: Path | None = None, trusted: bool = True, script: str = "main"
     ) -> Ran:
         """Let the tool work on a prompt until the script ends."""
+        left_out = () if trusted else tool.trusting
         for name, text in tool.home(model.url, self.top).items():
             file = self.home / name
+            if name in left_out:
+                continue
             if file.exists() and name.endswith(".json"):  # `git coord setup --user` wrote it
                 text = json.dumps({**json.loads(file.read_text()), **json.loads(text)})
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        left_out = () if trusted else tool.trusting
         words = [word for word in tool.words if word not in left_out]
+        words[1:1] = () if trusted else tool.distrusting
         env = {name: value for name, value in tool.env(model.url).items() if name not in left_out}
         return self.run((*words, f"Do the work. [[script {script}]]"), cwd=cwd, **env)
