@@ -8,7 +8,7 @@ from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import MAX_TTL, Item
 from gitcoord.ledger.snapshot import parts_for
-from gitcoord.sessions.identity import conversation_actor
+from gitcoord.sessions.identity import conversation_actor, in_tool
 from gitcoord.terminal.call import Call, duration, nonce, number, text, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
@@ -92,7 +92,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
 
 def _say_unguarded(call: Call) -> None:
     """Warn where an agent tool's guard does not run. Outside of agent tools nothing is loaded or read."""
-    if conversation_actor(call.environ) is not None:
+    if in_tool(call.environ) or conversation_actor(call.environ) is not None:
         from gitcoord.sessions.unguarded import unguarded_lines
 
         call.screen.note(*unguarded_lines(call.ctx, call.environ))

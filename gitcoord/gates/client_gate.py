@@ -31,12 +31,14 @@ class Clean(NamedTuple):
 
 class Gate(GateBase):
     clean: Clean | None = None
+    staged: tuple[str, ...] = ()  # the paths that `index` judged
 
     def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """The staged changes against HEAD and the heads that are being merged, by the policy of HEAD."""
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
+        self.staged = tuple(change.path for change in step.changes)
         head = parents[0] if parents else ""
         # Also without changes: nothing of the killed gets through.
         outcome = self._judge(head, [*self._merged(parents), step])

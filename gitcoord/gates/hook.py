@@ -19,12 +19,14 @@ from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.git.process import Environ
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
+    from gitcoord.sessions.identity import HookActor
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
@@ -134,7 +136,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if moves == []:
         return 0
     asked += moves or []
-    if hook in ("pre-commit", "pre-push"):
+    if hook != "reference-transaction":
         _say_unguarded(ctx, screen, env)
     if hook == "pre-push" and ctx.remote:
         from gitcoord.ledger.remote.fetch import fetch
@@ -148,6 +150,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
         if gate.clean is not None and process:
             leave_note(ctx, process, gate.actor, gate.clean)
+        outcome = _with_others_work(ctx, gate, who, outcome)
     elif hook == "pre-push":
         outcome = gate.push(words[0] if words else "", moves)
     else:
@@ -167,6 +170,16 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
 
 
+def _with_others_work(ctx: Context, gate: Gate, who: HookActor, outcome: Verdicts) -> Verdicts:
+    """The verdicts, and those on files that another agent's tool wrote here; nothing is loaded where none did."""
+    if who.problem is not None or who.actor.person or not exists(f"{ctx.repo.scratch}/guard/holds"):
+        return outcome
+    from gitcoord.guard.shared_tree import staged_work
+
+    found = staged_work(ctx, gate.actor, gate.staged, outcome.policy.stage("uncommitted"))
+    return outcome._replace(verdicts=[*outcome.verdicts, *found])
+
+
 def _say_age(ctx: Context, screen: Screen) -> None:
     """A commit is judged by what this clone last fetched: a refusal says how old that is, since a holder may have released meanwhile."""
     from gitcoord.base.durations import format_duration
@@ -179,9 +192,9 @@ def _say_age(ctx: Context, screen: Screen) -> None:
 
 def _say_unguarded(ctx: Context, screen: Screen, env: Environ) -> None:
     """Warn where an agent tool's guard does not run. Outside of agent tools nothing is loaded or read."""
-    from gitcoord.sessions.identity import conversation_actor
+    from gitcoord.sessions.identity import conversation_actor, in_tool
 
-    if conversation_actor(env) is not None:
+    if in_tool(env) or conversation_actor(env) is not None:
         from gitcoord.sessions.unguarded import unguarded_lines
 
         screen.note(*unguarded_lines(ctx, env))

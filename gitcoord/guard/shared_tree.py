@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.gates.judge import Verdict, is_family, path_word
-from gitcoord.git.files import exists, is_directory
+from gitcoord.git.files import exists, is_directory, stamp
 from gitcoord.git.locate import Place
 from gitcoord.guard.effects import FileEffects, absolute
 from gitcoord.guard.findings import Finding
 from gitcoord.guard.hold_files import change_holds, present, read_holds, statuses
 from gitcoord.guard.holds import Hold, below, drop, holds_of, is_live, passed_to
 from gitcoord.guard.judge import GuardSession
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Iterable
 from gitcoord.validators.tool_event import DENY, ToolEvent
 
 _UNSTAGED = " ?!"
@@ -38,37 +44,53 @@ def uncommitted_work(session: GuardSession, effects: FileEffects, top: str) -> l
     found = []
     for hold in asked:
         if hold.path in letters and (hold in changed or hold in staged or hold in taken):
-            found.append(session.finding_of(_verdict(session, hold, stages=hold not in changed)))
+            stage, now = session.policy.stage("uncommitted"), session.world.wall
+            verdict = _verdict(hold, session.actor.agent, stage, now, stages=hold not in changed)
+            found.append(session.finding_of(verdict))
     return [finding for finding in found if finding is not None]
 
 
 def others_holds(session: GuardSession) -> list[Hold]:
     """Holds of live agents that are not of this agent's family."""
-    holds = [hold for hold in holds_of(read_holds(session.ctx)) if not is_family(hold.agent, session.actor.agent)]
-    state, world = session.snapshot.state, session.world
+    return _live_holds(session.ctx, session.actor, session.snapshot.state, session.world)
+
+
+def _live_holds(ctx: Context, actor: Actor, state: State, world: World) -> list[Hold]:
+    holds = [hold for hold in holds_of(read_holds(ctx)) if not is_family(hold.agent, actor.agent)]
     seen: dict[str, int] = {}
     for hold in holds:
         seen[hold.agent] = max(hold.at, seen.get(hold.agent, 0))
     live = {agent for agent, at in seen.items() if is_live(state, world, agent, at)}
-    passed = [hold for hold in holds if passed_to(state, hold, session.actor.agent)]
+    passed = [hold for hold in holds if passed_to(state, hold, actor.agent)]
     if passed:  # the ledger forgets the loss as soon as the former holder is told
-        change_holds(session.ctx, lambda record: drop(record, passed))
+        change_holds(ctx, lambda record: drop(record, passed))
     return [hold for hold in holds if hold.agent in live and hold not in passed]
+
+
+def staged_work(ctx: Context, actor: Actor, staged: Iterable[str], stage: str) -> list[Verdict]:
+    """For git's hook: staged files that are as another live agent's tool left them, so that their work is another's.
+
+    A file that changed since may be the committer's own work by now, and is left to the guard.
+    """
+    snapshot = read_snapshot(ctx)
+    world = ctx.world(snapshot)
+    names = set(staged)
+    found = [hold for hold in _live_holds(ctx, actor, snapshot.state, world) if hold.path in names]
+    taken = [hold for hold in found if stamp(f"{ctx.repo.worktree}/{hold.path}") == hold.look.mark]
+    return [_verdict(hold, actor.agent, stage, world.wall, stages=True) for hold in taken]
 
 
 def _paths(places: tuple[Place, ...], top: str) -> list[str]:
     return [place.path for place in places if place.top == top and not place.inner]
 
 
-def _verdict(session: GuardSession, hold: Hold, *, stages: bool) -> Verdict:
-    passed = session.world.wall - hold.at
-    when = f"{format_duration(passed)} ago" if passed > 0 else "just now"
+def _verdict(hold: Hold, agent: str, stage: str, now: int, *, stages: bool) -> Verdict:
+    when = f"{format_duration(now - hold.at)} ago" if now > hold.at else "just now"
     message = f"{hold.agent} wrote it {when} and has not committed it"
     hints = (f'{hold.agent} commits it first: git coord commit -m "..." -- {path_word(hold.path)}', _OWN_TREE)
     if stages:
         hints = ('commit your own files alone: git coord commit -m "..." -- <file>...', _OWN_TREE)
-    stage = session.policy.stage("uncommitted")
-    return Verdict("uncommitted", stage, hold.path, session.actor.agent, message, hints=hints)
+    return Verdict("uncommitted", stage, hold.path, agent, message, hints=hints)
 
 
 # --- the branch of a work tree --------------------------------------------------------------------------------------------

@@ -38,9 +38,11 @@ def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
     if tree:
         return Actor(check_agent(tree))
     if in_tool(environ):
+        silent = silent_tool(ctx, environ)
+        guard = f"its guard would tell, and does not run here: git coord setup --user --tool {silent}"
         raise UsageError(
             "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts",
-            hints=NAMING_HINTS,
+            hints=(*([guard] if silent else []), *NAMING_HINTS),
         )
     email = ctx.settings.get("user.email")
     if not terminal:
@@ -162,6 +164,14 @@ def subagent_of(parent: Actor, tool: str, conversation: str, subagent: str) -> A
 
 def in_tool(environ: Environ) -> bool:
     return any(environ.get(marker) for tool in TOOLS for marker in tool.markers)
+
+
+def silent_tool(ctx: Context, environ: Environ) -> str:
+    """The tool around this process, if its shells name no conversation and no event of it has named this process; else ''."""
+    if conversation_actor(environ) is not None or _ancestor(ctx) is not None:
+        return ""
+    here = [tool for tool in TOOLS if any(environ.get(marker) for marker in tool.markers)]
+    return here[0].name if here and not here[0].hosts_several else ""
 
 
 def conversation_actor(environ: Environ) -> Actor | None:

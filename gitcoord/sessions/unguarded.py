@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitcoord.git.files import exists, write_file
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
-from gitcoord.sessions.identity import conversation_actor, is_heard
+from gitcoord.sessions.identity import conversation_actor, is_heard, silent_tool
 
 _NEEDS = {
     "claude": ("Claude Code", "it reads the project's settings only when it is started at the top of the work tree"),
@@ -19,7 +19,7 @@ _NEEDS = {
     ),
     "copilot": (
         "Copilot",
-        "a person trusts the folder; for copilot -p: GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true",
+        "it is started at the top of the work tree, in a folder that a person trusted; for copilot -p: GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true",
     ),
 }
 
@@ -30,7 +30,8 @@ def unguarded_agents(ctx: Context, rows: list[dict[str, object]]) -> list[dict[s
     for row in rows:
         agent = str(row["agent"])
         if row["live"] and exists(_note(ctx, agent)) and not is_heard(ctx, agent):
-            name, needs = _NEEDS.get(*_tool_of(str(row["instance"])))
+            tool = str(row["instance"]).partition(":")[0]
+            name, needs = _NEEDS.get(tool, (tool, "its hooks are set up"))
             found.append({"agent": agent, "tool": name, "needs": needs})
     return found
 
@@ -39,20 +40,14 @@ def _note(ctx: Context, agent: str) -> str:
     return f"{ctx.repo.scratch}/guard/unheard/{agent}"
 
 
-def _tool_of(instance: str) -> tuple[str, tuple[str, str]]:
-    """The name of a tool, and what is said of one that the table does not have."""
-    tool = instance.partition(":")[0]
-    return tool, (tool, "its hooks are set up")
-
-
 def unguarded_lines(ctx: Context, environ: Environ) -> list[str]:
     """A warning where this process runs below a conversation that the guard has not heard of; [] elsewhere."""
     actor = conversation_actor(environ)
-    if actor is None or is_heard(ctx, actor.agent):
+    tool = actor.instance.partition(":")[0] if actor is not None else silent_tool(ctx, environ)
+    if not tool or (actor is not None and is_heard(ctx, actor.agent)):
         return []
-    tool, other = _tool_of(actor.instance)
-    name, needs = _NEEDS.get(tool, other)
-    if not exists(_note(ctx, actor.agent)):
+    name, needs = _NEEDS.get(tool, (tool, "its hooks are set up"))
+    if actor is not None and not exists(_note(ctx, actor.agent)):
         write_file(ctx.scratch(f"guard/unheard/{actor.agent}"), b"")
     return [
         f"warning: the guard of {name} does not run here: no event of this conversation has reached it",

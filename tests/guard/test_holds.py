@@ -11,7 +11,7 @@ from gitcoord.guard.holds import MAX_HOLDS, checked, empty, take
 from gitcoord.guard.seen import FileState
 from tests.guard.protocol import Speaker, reason, understood
 from tests.guard.support import Project
-from tests.support import git
+from tests.support import CLAIM, git, run_command
 
 
 def act(project: Project, who: Speaker, path: str, text: str) -> None:
@@ -175,6 +175,30 @@ def test_the_record_is_bounded_and_sound() -> None:
         take(record, "a", f"f{number}", FileState("1:1:1", ""), number)
     assert len(record["holds"]) == MAX_HOLDS and "f0" not in record["holds"]
     assert checked({"v": 1, "holds": {"f": {}}}) == empty() == checked(7)
+
+
+def test_git_s_hook_refuses_a_commit_that_takes_another_s_work(held: Project) -> None:
+    """A tool whose guard does not run commits everything that lies there."""
+    held.world.write("free/own", "two's\n")
+    git(held.top, "add", "-A")
+    two = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "c-two"}
+
+    def commit(env: dict[str, str]) -> tuple[int, str]:
+        done = run_command([*CLAIM, "--gate", "pre-commit"], held.top, {**os.environ, **env}, b"")
+        return done.returncode, done.stderr.decode()
+
+    code, words = commit(two)
+    assert code == 1 and "free/x: claude-cone wrote it" in words and "free/new: claude-cone wrote it" in words
+    assert 'git coord commit -m "..." -- <file>...' in words and "free/own" not in words
+    assert commit({**two, "CLAUDE_CODE_SESSION_ID": "c-one"})[0] == 0, "its writer commits it"
+    assert commit({})[0] == 0, "nobody is named: such paths are anybody's"
+    held.world.write("free/x", "one's\nand two's\n")
+    git(held.top, "restore", "--staged", "free/new")
+    assert commit(two)[0] == 0, "the file changed since, and may be the committer's own"
+    held.world.write("free/new", "one's\n")
+    held.send(held.speaker("c-one").stop(final=True))
+    git(held.top, "add", "-A")
+    assert commit(two)[0] == 0, "its writer has ended"
 
 
 # --- the branch, and the copy of another work tree -----------------------------------------------------------------------

@@ -37,7 +37,7 @@ def test_nothing_is_said_outside_of_tools(project: Project) -> None:
 def test_commits_and_status_say_it_too(project: Project, tool: str) -> None:
     env = ENVIRONMENTS[tool]
     project.world.coord("install", agent="")
-    for hook in ("pre-commit", "pre-push"):
+    for hook in ("pre-commit", "pre-merge-commit", "pre-push"):
         line = "refs/heads/main " + "1" * 40 + " refs/heads/x " + "0" * 40
         done = run_command([*CLAIM, "--gate", hook, "origin", "x"], project.top, {**os.environ, **env}, line.encode())
         assert b"does not run here: no event of this conversation" in done.stderr, (hook, done)
@@ -51,3 +51,14 @@ def test_commits_and_status_say_it_too(project: Project, tool: str) -> None:
     assert "does not run it" not in project.world.coord("status", agent="").out
     done = run_command([*CLAIM, "--gate", "pre-commit"], project.top, {**os.environ, **env}, b"")
     assert b"does not run here" not in done.stderr, done
+
+
+def test_a_tool_that_names_no_conversation(project: Project) -> None:
+    """Gemini CLI 0.61 sets no variable with its conversation; the guard notes its process at the start."""
+    env = {"GEMINI_CLI": "1"}
+    done = project.world.claim("shared/a", agent="", env=env)
+    assert done.code == 2 and "its guard would tell, and does not run here: git coord setup --user" in done.err, done
+    named = project.world.claim("shared/a", agent="bob", env=env)
+    assert named.code == 0 and "the guard of Gemini CLI does not run here" in named.err, named
+    done = run_command([*CLAIM, "--gate", "pre-commit"], project.top, {**os.environ, **env}, b"")
+    assert b"the guard of Gemini CLI does not run here" in done.stderr, done
