@@ -60,5 +60,5 @@ def test_a_tool_that_names_no_conversation(project: Project) -> None:
     assert done.code == 2 and "its guard would tell, and does not run here: git coord setup --user" in done.err, done
     named = project.world.claim("shared/a", agent="bob", env=env)
     assert named.code == 0 and "the guard of Gemini CLI does not run here" in named.err, named
-    done = run_command([*CLAIM, "--gate", "pre-commit"], project.top, {**os.environ, **env}, b"")
-    assert b"the guard of Gemini CLI does not run here" in done.stderr, done
+    hook = run_command([*CLAIM, "--gate", "pre-commit"], project.top, {**os.environ, **env}, b"")
+    assert b"the guard of Gemini CLI does not run here" in hook.stderr, hook
