@@ -1,82 +1,76 @@
-"""Deadlocks, by reduction: agents that wait for nothing are assumed to release all they hold; what then fits goes; and so on."""
+"""Deadlocks, by reduction: agents that wait for nothing are assumed to release all they hold; what then fits goes; and so on.
+
+Only requests that the one in question waits for, directly or by way of others, are looked at: no other can help it or hinder it.
+"""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import all_claims
-from gitcoord.claims.requests import Request, all_requests, blocking_claims
+from gitcoord.claims.requests import Request, Requests
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
+from gitcoord.startup.annotations import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Order(Protocol):
-        """The order of the queue, for requests that keep others waiting."""
-
-        limit: int
-
-        def conflict(self, one: Request, other: Request) -> bool: ...
-
-        def before(self, one: Request, other: Request) -> bool: ...
+# The requests for which one has to wait that may not be overtaken: the order of the queue.
+Keepers = Callable[[Request], list[Request]]
 
 
-def _blocked(requests: list[Request]) -> dict[str, int]:
-    """The agents that do nothing until a request is granted, with the ticket of that request."""
-    return {request.agent: request.ticket for request in requests if request.blocking}
+def _reachable(requests: Requests, first: Request, keepers: Keepers | None) -> dict[int, Request]:
+    """The request and all for which it waits, directly or by way of others, by ticket."""
+    found = {first.ticket: first}
+    todo = [first]
+    for request in todo:
+        agents = dict.fromkeys(claim.agent for claim in requests.blocking_claims(request))
+        more = [each for agent in agents if (each := requests.blocking(agent)) is not None]
+        more += keepers(request) if keepers is not None else []
+        new = {each.ticket: each for each in more if each.ticket not in found}
+        found.update(new)
+        todo += new.values()
+    return found
 
 
-def remaining(
-    state: State, world: World, requests: list[Request], order: Order | None = None, *, without: int = 0
+def _blocked(requests: Requests, pending: dict[int, Request]) -> dict[str, int]:
+    """The agents that do nothing until one of these requests is granted, with its ticket."""
+    found = {each.agent: requests.blocking(each.agent) for each in pending.values()}
+    return {agent: each.ticket for agent, each in found.items() if each is not None and each.ticket in pending}
+
+
+def _remaining(
+    requests: Requests, pending: dict[int, Request], keepers: Keepers | None = None, *, without: int = 0
 ) -> dict[int, Request]:
-    """The requests that never go, by ticket. `order`: a request also waits for those before it that may not be overtaken.
-
-    `without`: the ticket of a request that is assumed never to go.
-    """
-    blocked = _blocked(requests)
-    pending = {request.ticket: request for request in requests}
-    # A request that conflicts with no claim at all needs no second look.
-    free = {r.ticket for r in requests if not blocking_claims(state, world, r, set(blocked))}
+    """Those of these requests that never go. `without`: the ticket of one that is assumed never to go."""
+    pending = dict(pending)
     while True:
-        stuck = {agent for agent, ticket in blocked.items() if ticket in pending}
+        stuck = set(_blocked(requests, pending))
         gone = [
-            request
-            for request in pending.values()
-            if request.ticket != without
-            and (request.ticket in free or not blocking_claims(state, world, request, stuck))
-            and not (order is not None and _is_kept(request, pending, order))
+            ticket
+            for ticket, each in pending.items()
+            if ticket != without
+            and not requests.blocking_claims(each, stuck)
+            and not (keepers is not None and any(k.ticket in pending for k in keepers(each)))
         ]
         if not gone:
             return pending
-        for request in gone:
-            del pending[request.ticket]
+        for ticket in gone:
+            del pending[ticket]
 
 
-def _is_kept(request: Request, pending: dict[int, Request], order: Order) -> bool:
-    return any(_keeps(other, request, order) for other in pending.values())
-
-
-def _keeps(other: Request, request: Request, order: Order) -> bool:
-    """Does a request that may not be overtaken keep this one waiting?"""
-    exhausted = other.overtaken >= order.limit and other.ticket != request.ticket
-    return exhausted and order.before(other, request) and order.conflict(request, other)
-
-
-def waits_for(
-    state: State, world: World, requests: list[Request], order: Order, request: Request, other: Request
-) -> bool:
+def waits_for(requests: Requests, keepers: Keepers, request: Request, other: Request) -> bool:
     """Can the request never go without the other one, for which it waits directly or by way of others?"""
-    pending = remaining(state, world, requests, order, without=other.ticket)
+    found = _reachable(requests, request, keepers)
+    if other.ticket not in found:
+        return False
+    pending = _remaining(requests, found, keepers, without=other.ticket)
     if request.ticket not in pending:
         return False
-    blocked = {agent: ticket for agent, ticket in _blocked(requests).items() if ticket in pending}
+    blocked = _blocked(requests, pending)
     todo, seen = [request.ticket], {request.ticket}
     for ticket in todo:
         one = pending[ticket]
-        more = {blocked[claim.agent] for claim in blocking_claims(state, world, one, set(blocked))}
-        more |= {each.ticket for each in pending.values() if _keeps(each, one, order)}
+        more = {blocked[claim.agent] for claim in requests.blocking_claims(one, set(blocked))}
+        more |= {each.ticket for each in keepers(one) if each.ticket in pending}
         if other.ticket in more:
             return True
         todo += sorted(more - seen)
@@ -84,38 +78,42 @@ def waits_for(
     return False
 
 
-def has_stuck_agent(state: State, world: World, requests: list[Request], agent: str) -> bool:
-    """Does this agent wait for something that it can never get, whatever the order?"""
-    ticket = _blocked(requests).get(agent, 0)
-    return bool(ticket) and ticket in remaining(state, world, requests)
+def stuck_with(requests: Requests, agent: str) -> dict[int, Request]:
+    """The requests that can never be granted, whatever the order, of this agent and of those that it waits for; none where
+    its own request can."""
+    own = requests.blocking(agent)
+    if own is None:
+        return {}
+    pending = _remaining(requests, _reachable(requests, own, None))
+    return pending if own.ticket in pending else {}
 
 
 def refuse_deadlock(state: State, world: World, agent: str) -> None:
     """Refused where this agent waits for something that it can never get."""
-    requests = all_requests(state)
-    if has_stuck_agent(state, world, requests, agent):
+    requests = Requests(state, world)
+    pending = stuck_with(requests, agent)
+    if pending:
         held = [shown(claim.path, claim.space) for claim in all_claims(state, agent)]
         raise refused(
             "deadlock",
-            f"nobody could go on: {_in_words(state, world, requests, agent)}",
+            f"nobody could go on: {_in_words(requests, pending, agent)}",
             f"release what the others wait for, or hand it over, then ask again: git claim release {held[0]}"
             if held
             else "ask the others to release something",
         )
 
 
-def _in_words(state: State, world: World, requests: list[Request], agent: str) -> str:
+def _in_words(requests: Requests, pending: dict[int, Request], agent: str) -> str:
     """The cycle in words: each agent with what it waits for and whose claims it waits for, from this agent on."""
-    blocked, pending = _blocked(requests), remaining(state, world, requests)
-    stuck = {name for name, ticket in blocked.items() if ticket in pending}
+    blocked = _blocked(requests, pending)
     parts: list[str] = []
     todo, seen = [agent], {agent}
     for name in todo:
         request = pending[blocked[name]]
-        claims = blocking_claims(state, world, request, stuck)
+        claims = requests.blocking_claims(request, set(blocked))
         wanted = ", ".join(shown(item.name, item.space) for item in request.items[:3])
         held = ", ".join(f"{c.agent} holds {shown(c.path, c.space)}" for c in claims[:3])
         parts.append(f"{name} waits for {wanted}, {held}")
-        todo += [c.agent for c in claims if c.agent not in seen and c.agent in stuck][:1]
+        todo += [c.agent for c in claims if c.agent not in seen and c.agent in blocked][:1]
         seen.update(todo)
     return printable("; ".join(parts))

@@ -13,14 +13,14 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
-from gitcoord.claims.deadlock import has_stuck_agent, waits_for
+from gitcoord.claims.deadlock import stuck_with, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import TURN, WRITE, Claim, Item, all_claims, compatible, file_of, key_of, overlapping
+from gitcoord.claims.model import TURN, WRITE, Item, all_claims, compatible, file_of, key_of
 from gitcoord.claims.requests import (
     PRIORITIES,
     Request,
+    Requests,
     all_requests,
-    blocking_claims,
     capacity_for,
     directory_of,
     drop,
@@ -35,23 +35,21 @@ from gitcoord.ledger.world import World
 from gitcoord.startup.annotations import Iterable
 
 
-class Queue:
-    """Some requests on one state: all that conflict with each other, directly or by way of others."""
+class Queue(Requests):
+    """The order of the requests on one state."""
 
-    def __init__(self, state: State, world: World, requests: Iterable[Request]) -> None:
-        self.state = state
-        self.world = world
+    def __init__(self, state: State, world: World) -> None:
+        super().__init__(state, world)
         self.limit = world.waiting().overtake
-        self.requests = sorted(requests, key=self.rank)
         self._keys: dict[Item, str] = {}
+        self._keepers: dict[int, list[Request]] = {}
 
     def rank(self, request: Request) -> tuple[int, int, int]:
-        exhausted = request.overtaken >= self.limit
-        return (0 if exhausted else 1, PRIORITIES.index(request.priority), request.ticket)
+        return (0 if self.exhausted(request) else 1, PRIORITIES.index(request.priority), request.ticket)
 
-    def blocking_claims(self, request: Request) -> list[Claim]:
-        """Claims of others that conflict with the request, whether they have expired or not."""
-        return blocking_claims(self.state, self.world, request)
+    def exhausted(self, request: Request) -> bool:
+        """May it not be overtaken any more?"""
+        return request.overtaken >= self.limit
 
     def conflict(self, one: Request, other: Request, *, turns: bool = True) -> bool:
         """Could not both have all their items at the same time, beside the claims that are there now?
@@ -75,7 +73,7 @@ class Queue:
         capacity = capacity_for(self.world, mine)
         if capacity > 1 and keys[0] == keys[1]:
             agents = (one.agent, other.agent)
-            held = [c for c in overlapping(self.state, mine) if c.path == mine.name and c.agent not in agents]
+            held = [c for c in self.claims(mine) if c.path == mine.name and c.agent not in agents]
             return sum(claim.units for claim in held) + one.units + other.units > capacity
         return not compatible(one.mode, other.mode)
 
@@ -84,77 +82,89 @@ class Queue:
             self._keys[item] = key_of(self.state, item)
         return self._keys[item]
 
-    def kept_for(self, request: Request, before: Iterable[Request], *, waits: bool = True) -> Request | None:
-        """The first of these requests that this one may not overtake. `waits`: it is a request itself, so that others may depend
-        on it."""
+    def rivals(self, request: Request) -> list[Request]:
+        """The requests that conflict with this one, in order."""
+        return sorted((r for r in self.around(request).values() if self.conflict(request, r)), key=self.rank)
+
+    def keepers(self, request: Request) -> list[Request]:
+        """The requests before this one that may not be overtaken and conflict with it."""
+        if request.ticket not in self._keepers:
+            rank = self.rank(request)
+            near = [each for each in self.around(request).values() if self.exhausted(each) and self.rank(each) < rank]
+            self._keepers[request.ticket] = [each for each in near if self.conflict(request, each, turns=False)]
+        return self._keepers[request.ticket]
+
+    def kept_for(self, request: Request, before: Iterable[Request]) -> Request | None:
+        """The first of these requests that this one may not overtake."""
         for other in before:
-            if other.overtaken >= self.limit and self.conflict(request, other, turns=False):
-                if not (waits and self.depends(other, request)):
-                    return other
+            keeps = self.exhausted(other) and self.conflict(request, other, turns=False)
+            if keeps and not self.depends(other, request):
+                return other
         return None
 
     def depends(self, request: Request, on: Request) -> bool:
         """Can the request never go unless the other one goes first?"""
-        if on.overtaken < self.limit and not (on.blocking and all_claims(self.state, on.agent)):
+        if not self.exhausted(on) and not (on.blocking and all_claims(self.state, on.agent)):
             return False  # nobody waits for an agent that holds nothing
-        return waits_for(self.state, self.world, all_requests(self.state), self, request, on)
+        return waits_for(self, self.keepers, request, on)
 
-    def grants(self) -> list[tuple[Request, list[Request]]]:
-        """The requests that may go now, in order, each with those that it overtakes. The state follows."""
+    def grants(self, first: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
+        """Those of these requests, and of all that compete with them, that may go now, in order, each with those that it overtakes.
+
+        The queue follows."""
+        candidates = sorted(self._competing(first), key=self.rank)
+        place = {request.ticket: index for index, request in enumerate(candidates)}
         found: list[tuple[Request, list[Request]]] = []
-        left: list[Request] = []
-        for request in self.requests:
-            if self.blocking_claims(request) or self.kept_for(request, left) is not None or self._closes(request):
-                left.append(request)
+        left: set[int] = set()
+        for request in candidates:
+            if self.blocking_claims(request):
+                left.add(request.ticket)
                 continue
-            past = [each for each in left if each.overtaken < self.limit and self.conflict(request, each, turns=False)]
+            near = [each for each in self.around(request).values() if each.ticket in left]
+            before = sorted(near, key=lambda each: place[each.ticket])
+            if self.kept_for(request, before) is not None or self._closes(request):
+                left.add(request.ticket)
+                continue
+            past = [each for each in before if not self.exhausted(each) and self.conflict(request, each, turns=False)]
             found.append((request, past))
-            self.state = self.state.patched(_granted(self.state, request, past, 1, 0, ""))
-            left = [each._replace(overtaken=each.overtaken + 1) if each in past else each for each in left]
+            self._follow(request, past)
         return found
+
+    def _competing(self, first: Iterable[Request]) -> list[Request]:
+        """These requests and all that compete with those of them that wait for no claim, and so on. A request that waits for a
+        claim neither goes nor lets another go."""
+        found = {request.ticket: request for request in first}
+        todo = list(found.values())
+        for request in todo:
+            if not self.blocking_claims(request):
+                new = {t: each for t, each in self.around(request).items() if t not in found}
+                found.update(new)
+                todo += new.values()
+        return todo
+
+    def _follow(self, request: Request, past: list[Request]) -> None:
+        counted: dict[int, Request | None] = {p.ticket: p._replace(overtaken=p.overtaken + 1) for p in past}
+        self._keepers.clear()
+        self.patch({request.ticket: None, **counted}, _claims_of(self.state, request, 1, 0, ""))
 
     def _closes(self, request: Request) -> bool:
         """Would its grant to an agent that is blocked by another request make a deadlock?"""
-        others = [each for each in all_requests(self.state) if each.agent == request.agent and each.blocking]
-        if not any(each.ticket != request.ticket for each in others):
+        if all(each.ticket == request.ticket or not each.blocking for each in self.of(request.agent).values()):
             return False
-        after = self.state.patched(_granted(self.state, request, [], 1, 0, ""))
-        return has_stuck_agent(after, self.world, all_requests(after), request.agent)
-
-    # --- for `remaining`
-
-    def before(self, one: Request, other: Request) -> bool:
-        return self.rank(one) < self.rank(other)
+        after = Requests(self._before, self.world)
+        after.patch({**self._found, request.ticket: None}, {})
+        after.state = self.state.patched(_claims_of(self.state, request, 1, 0, ""))
+        return bool(stuck_with(after, request.agent))
 
 
 def is_turn_item(item: Item) -> bool:
     return item.space == RESOURCE and item.name.startswith(TURN)
 
 
-def connected(state: State, directories: Iterable[str]) -> list[Request]:
-    """The requests around these directories, those around their items, and so on."""
-    found: dict[int, Request] = {}
-    todo = list(dict.fromkeys(directories))
-    seen = set(todo)
-    for directory in todo:
-        for request in requests_around(state, directory):
-            if request.ticket not in found:
-                found[request.ticket] = request
-                more = [directory_of(state, item) for item in request.items]
-                todo += [each for each in more if each not in seen]
-                seen.update(more)
-    return list(found.values())
-
-
-def queue_around(state: State, world: World, items: Iterable[Item]) -> Queue:
-    return Queue(state, world, connected(state, [directory_of(state, item) for item in items]))
-
-
 def rivals_of(state: State, world: World, mine: Request) -> list[Request]:
     """The request itself and those that conflict with it, in order."""
-    near = {r.ticket: r for item in mine.items for r in requests_around(state, directory_of(state, item))}
-    queue = Queue(state, world, near.values())
-    return [each for each in queue.requests if each.ticket == mine.ticket or queue.conflict(each, mine)]
+    queue = Queue(state, world)
+    return sorted([mine, *queue.rivals(mine)], key=queue.rank)
 
 
 def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...], mode: str, units: int) -> list[int]:
@@ -162,11 +172,10 @@ def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...]
 
     Such a claim is the last in the order.
     """
-    queue = queue_around(state, world, items)
-    if not queue.requests:
-        return []
     claim = plain_request(agent, items, mode, units)
-    kept = kept_for(queue, claim)
+    queue = Queue(state, world)
+    rivals = queue.rivals(claim)
+    kept = kept_for(queue, claim, rivals)
     if kept is not None:
         what = ", ".join(shown(item.name, item.space) for item in items[:3])
         wanted = ", ".join(shown(item.name, item.space) for item in kept.items[:3])
@@ -174,7 +183,7 @@ def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...]
             "kept",
             f"'{printable(what)}' is free, but kept for {kept.agent}, who waits for {printable(wanted)}",
         )
-    return [request.ticket for request in queue.requests if queue.conflict(claim, request, turns=False)]
+    return [request.ticket for request in rivals if queue.conflict(claim, request, turns=False)]
 
 
 def plain_request(agent: str, items: tuple[Item, ...], mode: str, units: int) -> Request:
@@ -182,15 +191,14 @@ def plain_request(agent: str, items: tuple[Item, ...], mode: str, units: int) ->
     return Request(0, agent, 0, items, mode, units, PRIORITIES[-1], 0, False, 0, 0, 0, 0, "", "", "", 0)
 
 
-def kept_for(queue: Queue, claim: Request) -> Request | None:
-    """The first request for which a free item is kept: it could go too, or was overtaken often enough."""
-    state = queue.state
-    could = {request.ticket for request, _ in queue.grants()}
-    queue.state = state
-    for request in queue.requests:
-        turns = request.ticket in could
-        if (turns or request.overtaken >= queue.limit) and queue.conflict(claim, request, turns=turns):
-            return request
+def kept_for(queue: Queue, claim: Request, rivals: list[Request]) -> Request | None:
+    """The first of the requests that conflict with a claim for which a free item is kept: it could go too, or was overtaken often
+    enough."""
+    free = [each for each in rivals if not queue.blocking_claims(each)]
+    could = {each.ticket for each, _ in Queue(queue.state, queue.world).grants(free)} if free else set()
+    for each in rivals:
+        if each.ticket in could or (queue.exhausted(each) and queue.conflict(claim, each, turns=False)):
+            return each
     return None
 
 
@@ -206,13 +214,9 @@ def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, .
     """The rows of the requests that may go now that these files have changed. While everything is halted, none."""
     if after.get("halt") is not None:
         return ()
-    requests = all_requests(after) if keys else []
-    if "halt" not in keys and len({request.agent for request in requests}) == len(requests):
-        requests = connected(after, ["waits/" + key.partition("/")[2].rpartition("/")[0] for key in keys])
-    # An agent with several requests: one of them may have been held back because of what other agents held anywhere.
-    if not requests:
-        return ()
-    return tuple(_row(after, world, *grant) for grant in Queue(after, world, requests).grants())
+    queue = Queue(after, world)
+    first = all_requests(after) if "halt" in keys else queue.beside(keys).values()
+    return tuple(_row(world, *grant) for grant in queue.grants(first))
 
 
 def _frees(before: State, key: str, record: Record | None) -> bool:
@@ -224,7 +228,7 @@ def _frees(before: State, key: str, record: Record | None) -> bool:
     return bool(old["units"] > record["units"] or (old["mode"] == WRITE != record["mode"]))
 
 
-def _row(state: State, world: World, request: Request, past: list[Request]) -> Record:
+def _row(world: World, request: Request, past: list[Request]) -> Record:
     return {
         "ticket": request.ticket, "agent": request.agent, "items": [list(item) for item in request.items],
         "past": [each.ticket for each in past],
@@ -236,11 +240,14 @@ def _granted(state: State, request: Request, past: list[Request], seq: int, at: 
     """The changes that a grant makes: claims instead of the request, and a count for each that it overtakes."""
     changes: Changes = {}
     drop(state, request, changes)
-    for claim in request.claims(seq, at, nonce):
-        changes[file_of(state, claim.item, claim.agent)] = claim.to_record()
     for each in past:
         put(state, each._replace(overtaken=each.overtaken + 1), changes)
-    return changes
+    return {**changes, **_claims_of(state, request, seq, at, nonce)}
+
+
+def _claims_of(state: State, request: Request, seq: int, at: int, nonce: str) -> Changes:
+    claims = request.claims(seq, at, nonce)
+    return {file_of(state, claim.item, claim.agent): claim.to_record() for claim in claims}
 
 
 def apply_grants(state: State, event: Event, changes: Changes) -> Changes:

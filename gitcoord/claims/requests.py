@@ -97,11 +97,15 @@ def all_requests(state: State) -> list[Request]:
 
 def requests_around(state: State, directory: str) -> list[Request]:
     """The requests for an item, for something above it or below it, by ticket."""
+    return _sorted(_records_around(state, directory))
+
+
+def _records_around(state: State, directory: str) -> dict[str, Record]:
     found = state.below(directory)
     while "/" in directory:
         directory = directory.rpartition("/")[0]
         found.update(state.leaves(directory))
-    return _sorted(found)
+    return found
 
 
 def _sorted(records: dict[str, Record]) -> list[Request]:
@@ -159,16 +163,80 @@ def capacity_for(world: World, item: Item) -> int:
     return world.resource(item.name).capacity if item.space == RESOURCE else 1
 
 
-def blocking_claims(state: State, world: World, request: Request, agents: set[str] | None = None) -> list[Claim]:
-    """Claims of others (of these agents only) that conflict with the request, whether they have expired or not."""
-    found: list[Claim] = []
-    for item in request.items:
-        capacity = capacity_for(world, item)
-        others = [
-            c for c in overlapping(state, item) if c.agent != request.agent and (agents is None or c.agent in agents)
-        ]
-        sharers = [c for c in others if capacity > 1 and c.path == item.name]
-        found += [c for c in others if c not in sharers and not compatible(c.mode, request.mode)]
-        if sum(c.units for c in sharers) + request.units > max(capacity, request.units):
-            found += sharers
-    return found
+class Requests:
+    """The requests and claims of one state around the items that are asked for. Each is read and converted once."""
+
+    def __init__(self, state: State, world: World) -> None:
+        self.state = state  # with what was granted since
+        self.world = world
+        self._before = state
+        self._found: dict[int, Request | None] = {}  # by ticket; None: granted since
+        self._around: dict[Item, list[int]] = {}
+        self._of: dict[str, list[int]] = {}
+        self._claims: dict[Item, list[Claim]] = {}
+
+    def around(self, request: Request) -> dict[int, Request]:
+        """The requests for its items, for something above or below them, by ticket."""
+        tickets: set[int] = set()
+        for item in request.items:
+            if item not in self._around:
+                self._around[item] = self._read(_records_around(self._before, directory_of(self._before, item)))
+            tickets.update(self._around[item])
+        return self._those(sorted(tickets))
+
+    def beside(self, files: Iterable[str]) -> dict[int, Request]:
+        """The requests around these files of claims or requests, and all of the agents whose requests are among them."""
+        directories = dict.fromkeys("waits/" + file.partition("/")[2].rpartition("/")[0] for file in files)
+        agents = dict.fromkeys(file.rpartition("/@")[2] for file in files if file.startswith("waits/"))
+        records = [_records_around(self._before, directory) for directory in directories]
+        tickets = {ticket for each in records for ticket in self._read(each)}
+        return {**self._those(sorted(tickets)), **{t: r for agent in agents for t, r in self.of(agent).items()}}
+
+    def of(self, agent: str) -> dict[int, Request]:
+        """All requests of one agent, by ticket."""
+        if agent not in self._of:
+            self._of[agent] = self._read(self._before.named("waits", f"@{agent}"))
+        return self._those(self._of[agent])
+
+    def blocking(self, agent: str) -> Request | None:
+        """The request until whose grant this agent does nothing else."""
+        return next((each for each in reversed(self.of(agent).values()) if each.blocking), None)
+
+    def _read(self, records: dict[str, Record]) -> list[int]:
+        tickets = sorted({record["ticket"]: file for file, record in records.items()}.items())
+        for ticket, file in tickets:
+            if ticket not in self._found:
+                self._found[ticket] = Request.from_record(records[file], file)
+        return [ticket for ticket, _ in tickets]
+
+    def _those(self, tickets: Iterable[int]) -> dict[int, Request]:
+        return {ticket: each for ticket in tickets if (each := self._found[ticket]) is not None}
+
+    def patch(self, requests: dict[int, Request | None], changes: Changes) -> None:
+        """Follow a grant: these requests are changed or gone, and these files of claims."""
+        self._found.update(requests)
+        self.state = self.state.patched(changes)
+        self._claims.clear()
+
+    def claims(self, item: Item) -> list[Claim]:
+        if item not in self._claims:
+            self._claims[item] = overlapping(self.state, item)
+        return self._claims[item]
+
+    def blocking_claims(self, request: Request, agents: set[str] | None = None) -> list[Claim]:
+        """Claims of others (of these agents only) that conflict with the request, whether they have expired or not."""
+        found: list[Claim] = []
+        for item in request.items:
+            capacity = capacity_for(self.world, item)
+            others = [
+                c for c in self.claims(item) if c.agent != request.agent and (agents is None or c.agent in agents)
+            ]
+            sharers = [c for c in others if capacity > 1 and c.path == item.name]
+            found += [c for c in others if c not in sharers and not compatible(c.mode, request.mode)]
+            if sum(c.units for c in sharers) + request.units > max(capacity, request.units):
+                found += sharers
+        return found
+
+
+def blocking_claims(state: State, world: World, request: Request) -> list[Claim]:
+    return Requests(state, world).blocking_claims(request)

@@ -8,7 +8,7 @@ from gitcoord.base.names import shown
 from gitcoord.claims.events.claim import checked_item
 from gitcoord.claims.events.expire import add_expire, expired_keys
 from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Claim, Item, conflicts_of, expiry_of_claim, own_claims
-from gitcoord.claims.queue import kept_for, plain_request, queue_around, rivals_of
+from gitcoord.claims.queue import Queue, kept_for, plain_request, rivals_of
 from gitcoord.claims.requests import PRIORITIES, Request, blocking_claims, drop, own_request, own_requests, put
 from gitcoord.claims.take import Take, confirms_of, default_ttl, granted, require_no_deadlock
 from gitcoord.claims.take import decide as decide_take
@@ -94,9 +94,10 @@ def _stand(state: State, command: Wait, world: World, error: Refused) -> Decisio
 
 def _goes_too_far(state: State, command: Wait, world: World) -> bool:
     """Would a new request go past one that may not be overtaken, only because that one waits for this agent?"""
-    queue = queue_around(state, world, command.items)
-    kept = kept_for(queue, plain_request(command.actor.agent, command.items, command.mode, command.units or 1))
-    return kept is not None and kept.overtaken >= queue.limit
+    queue = Queue(state, world)
+    claim = plain_request(command.actor.agent, command.items, command.mode, command.units or 1)
+    kept = kept_for(queue, claim, queue.rivals(claim))
+    return kept is not None and queue.exhausted(kept)
 
 
 def _require_priority(state: State, command: Wait, world: World) -> None:
@@ -130,9 +131,10 @@ def _changes(state: State, command: Wait, world: World, mine: Request) -> bool:
     """Is there something to record: other terms, or that the request may go although no event has granted it yet?"""
     if (mine.priority, mine.blocking) != (command.priority, command.blocking):
         return True
-    if blocking_claims(state, world, mine):
+    queue = Queue(state, world)
+    if queue.blocking_claims(mine):
         return False  # as with most that ask again
-    return any(request.ticket == mine.ticket for request, _ in queue_around(state, world, mine.items).grants())
+    return any(request.ticket == mine.ticket for request, _ in queue.grants([mine]))
 
 
 def _body(command: Wait, world: World, session: int, ticket: int) -> Record:
