@@ -17,7 +17,7 @@ from gitcoord.startup.annotations import Callable
 Keepers = Callable[[Request], list[Request]]
 
 
-def _reachable(requests: Requests, first: Request, keepers: Keepers | None) -> dict[int, Request]:
+def reachable(requests: Requests, first: Request, keepers: Keepers | None) -> dict[int, Request]:
     """The request and all for which it waits, directly or by way of others, by ticket."""
     found = {first.ticket: first}
     todo = [first]
@@ -57,9 +57,11 @@ def _remaining(
             del pending[ticket]
 
 
-def waits_for(requests: Requests, keepers: Keepers, request: Request, other: Request) -> bool:
-    """Can the request never go without the other one, for which it waits directly or by way of others?"""
-    found = _reachable(requests, request, keepers)
+def waits_for(
+    requests: Requests, keepers: Keepers, request: Request, other: Request, found: dict[int, Request]
+) -> bool:
+    """Can the request never go without the other one, for which it waits directly or by way of others? `found`: all for which it
+    waits."""
     if other.ticket not in found:
         return False
     pending = _remaining(requests, found, keepers, without=other.ticket)
@@ -84,7 +86,7 @@ def stuck_with(requests: Requests, agent: str) -> dict[int, Request]:
     own = requests.blocking(agent)
     if own is None:
         return {}
-    pending = _remaining(requests, _reachable(requests, own, None))
+    pending = _remaining(requests, reachable(requests, own, None))
     return pending if own.ticket in pending else {}
 
 

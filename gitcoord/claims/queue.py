@@ -13,9 +13,9 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
-from gitcoord.claims.deadlock import stuck_with, waits_for
+from gitcoord.claims.deadlock import reachable, stuck_with, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import TURN, WRITE, Item, all_claims, compatible, file_of, key_of
+from gitcoord.claims.model import TURN, WRITE, Item, compatible, file_of, key_of
 from gitcoord.claims.requests import (
     PRIORITIES,
     Request,
@@ -43,6 +43,7 @@ class Queue(Requests):
         self.limit = world.waiting().overtake
         self._keys: dict[Item, str] = {}
         self._keepers: dict[int, list[Request]] = {}
+        self._reachable: dict[int, dict[int, Request]] = {}
 
     def rank(self, request: Request) -> tuple[int, int, int]:
         return (0 if self.exhausted(request) else 1, PRIORITIES.index(request.priority), request.ticket)
@@ -104,9 +105,9 @@ class Queue(Requests):
 
     def depends(self, request: Request, on: Request) -> bool:
         """Can the request never go unless the other one goes first?"""
-        if not self.exhausted(on) and not (on.blocking and all_claims(self.state, on.agent)):
-            return False  # nobody waits for an agent that holds nothing
-        return waits_for(self, self.keepers, request, on)
+        if request.ticket not in self._reachable:
+            self._reachable[request.ticket] = reachable(self, request, self.keepers)
+        return waits_for(self, self.keepers, request, on, self._reachable[request.ticket])
 
     def grants(self, first: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
         """Those of these requests, and of all that compete with them, that may go now, in order, each with those that it overtakes.
@@ -145,6 +146,7 @@ class Queue(Requests):
     def _follow(self, request: Request, past: list[Request]) -> None:
         counted: dict[int, Request | None] = {p.ticket: p._replace(overtaken=p.overtaken + 1) for p in past}
         self._keepers.clear()
+        self._reachable.clear()
         self.patch({request.ticket: None, **counted}, _claims_of(self.state, request, 1, 0, ""))
 
     def _closes(self, request: Request) -> bool:

@@ -25,7 +25,7 @@ class State:
     Rules call `get`, `leaves`, `below`, `names`, `prefetch` and `patched`; only a source calls `load_...`, only replay `patch`.
     """
 
-    __slots__ = ("_base", "_children", "_known", "_removed", "_source", "files", "names_of", "seq")
+    __slots__ = ("_base", "_children", "_known", "_named", "_removed", "_source", "files", "names_of", "seq")
 
     def __init__(
         self, files: dict[str, Record | None] | None = None, *, seq: int = 0, source: Source | None = None
@@ -38,6 +38,7 @@ class State:
         self._removed: tuple[str, ...] = ()  # directories ("dir/") of the base that this state deletes
         self._known: set[str] = set()  # "dir/" is known whole, "dir/@" has its leaves known
         self._children: dict[str, set[str]] = {}
+        self._named: dict[str, set[str]] | None = None  # the files by name, once one was asked for
         for key, record in (files or {}).items():
             self.load_file(key, record)
 
@@ -47,6 +48,8 @@ class State:
         self.files[key] = record
         if record is not None:
             self._enter(key)
+            if self._named is not None:
+                self._named.setdefault(key.rpartition("/")[2], set()).add(key)
 
     def _enter(self, key: str) -> None:
         """Add a file to the index of its directories."""
@@ -125,14 +128,17 @@ class State:
 
     def named(self, directory: str, name: str) -> dict[str, Record]:
         """The files of this name below this directory, at any depth: for few among many, without reading the others."""
-        keys = [key for key in self._inside(directory) if key.endswith(f"/{name}")]
         if self._base is not None:
-            return self._over(
-                {} if f"{directory}/".startswith(self._removed) else self._base.named(directory, name), keys
-            )
+            keys = [key for key in self.files if key.endswith(f"/{name}") and key.startswith(f"{directory}/")]
+            found = {} if f"{directory}/".startswith(self._removed) else self._base.named(directory, name)
+            return self._over(found, keys)
         if not self._is_read("named", f"{directory}//{name}"):
             self.prefetch([("named", f"{directory}//{name}")])
-            keys = [key for key in self._inside(directory) if key.endswith(f"/{name}")]
+        if self._named is None:
+            self._named = {}
+            for key in self.files:
+                self._named.setdefault(key.rpartition("/")[2], set()).add(key)
+        keys = [key for key in self._named.get(name, ()) if key.startswith(f"{directory}/")]
         return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
     def _inside(self, directory: str) -> list[str]:
@@ -220,6 +226,8 @@ class State:
     def _remove(self, key: str) -> None:
         if self.files.pop(key, None) is None:
             return
+        if self._named is not None:
+            self._named[key.rpartition("/")[2]].discard(key)
         while key:
             key, _, name = key.rpartition("/")
             self._children[key].discard(name)

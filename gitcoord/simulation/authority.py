@@ -76,8 +76,8 @@ class Authority:
         self.objects: dict[str, Commit] = {}
         self.history: list[str] = []
         self.position: dict[str, int] = {}
-        self.states: list[State] = []  # after each event; only the last one where nothing is ever rewound
-        self.keeps_states = True
+        self.states: list[State] = []  # after each event
+        self.keeps_states = True  # False: only the last one, changed in place, where nothing is ever rewound
         self.beats: dict[str, Heartbeat] = {}
         self.moved: Callable[[Changes], None] | None = None  # called with each change
         self._invariants = invariants
@@ -92,6 +92,11 @@ class Authority:
     @property
     def state(self) -> State:
         return self.states[-1]
+
+    def keep_one_state(self) -> None:
+        """For crowds: nothing is ever rewound."""
+        self.keeps_states = False
+        self.states[:] = [State(dict(self.state.files), seq=self.state.seq)]
 
     def view(self, *, copies: bool = True) -> View:
         return View(self.head, self.state, dict(self.beats) if copies else self.beats)
@@ -133,16 +138,16 @@ class Authority:
     def _append(self, commit: Commit, state: State, *, restored: bool = False) -> None:
         event = decode_event(commit.message)
         changes = effects(state, event)
-        after = state.patched(changes)
-        after.seq = event.seq
         self.objects[commit.id] = commit
         self.position[commit.id] = len(self.history)
         self.history.append(commit.id)
-        if self.keeps_states:
-            self.states.append(after)
-        else:
-            self.states[:] = [after]
         self._invariants.appended(state, event, changes, None if restored else self.beats)
+        if self.keeps_states:
+            state = state.patched(changes)
+            self.states.append(state)
+        else:
+            state.patch(changes)
+        state.seq = event.seq
         if self.moved is not None:
             self.moved(changes)
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 200
 POLL = 15_000
+SLOW_POLL = 300_000  # where a grant wakes its agent, this is for claims that expire
 SLOT = 20_000  # a holder shows that it is alive this often
 
 
@@ -111,6 +112,7 @@ class Client:
         self.actor = Actor(agent)
         self.is_calm: Callable[[], bool] = lambda: False
         self.dozing: dict[tuple[str, str], set[str]] = {}  # the waiters of all clients, by first component
+        self.is_woken_by_grants = False
         self.waited: list[int] = []
         self._nonces = 0
 
@@ -154,7 +156,8 @@ class Client:
                 yield from self.transact(decide_leave, Leave(self.actor))
             if late or (isinstance(answer, str) and answer not in ("held", "kept", "unknown", "halted")):
                 return False
-            yield from self._doze(goal.items)
+            # A holder asks often, since that is its heartbeat.
+            yield from self._doze(goal.items, SLOW_POLL if self.is_woken_by_grants and not gives_up else POLL)
 
     def _ask(self, goal: Goal) -> Run:
         take = Take(self.actor, goal.items, goal.mode, ttl=goal.ttl, units=goal.units)
@@ -163,13 +166,13 @@ class Client:
         wait = Wait(self.actor, goal.items, goal.mode, goal.ttl, units=goal.units, priority=goal.priority)
         return (yield from self.transact(decide_wait, wait._replace(blocking=goal.way == "wait")))
 
-    def _doze(self, items: tuple[Item, ...]) -> Run:
+    def _doze(self, items: tuple[Item, ...], poll: int) -> Run:
         """Sleep before the next request. On one machine a notification ends this early; over a network nothing does."""
-        keys = {top_of(item) for item in items}
+        keys = {("grant", self.agent)} if self.is_woken_by_grants else {top_of(item) for item in items}
         for key in keys:
             self.dozing.setdefault(key, set()).add(self.agent)
         try:
-            yield self.chance.randint(1_000, 5_000) if self.machine.is_remote else POLL
+            yield self.chance.randint(1_000, 5_000) if self.machine.is_remote else poll
         finally:
             for key in keys:
                 self.dozing[key].discard(self.agent)

@@ -46,6 +46,7 @@ class Simulation:
         self, seed: int, agents: int, goals: int, paths: tuple[Item, ...] = PATHS, *, is_crowd: bool = False
     ) -> None:
         self.chance = Random(seed)
+        self.is_crowd = is_crowd
         self.scheduler = Scheduler()
         self.invariants = Invariants(self.scheduler)
         self.is_remote = self.chance.random() < 0.6 and not is_crowd
@@ -82,8 +83,9 @@ class Simulation:
     def _client(self, agent: str) -> Client:
         machine = self.chance.choice(self.machines)
         client = Client(agent, machine, self.authority, self.chance, self.invariants, self.scheduler)
-        client.is_calm = lambda: self.scheduler.now >= CALM
+        client.is_calm = lambda: self.is_crowd or self.scheduler.now >= CALM
         client.dozing = self.dozing
+        client.is_woken_by_grants = self.is_crowd
         return client
 
     # --- processes
@@ -116,8 +118,10 @@ class Simulation:
         """Wake those who wait for what changed, on the authority's own machine."""
         if self.is_remote:
             return
-        tops = [(*key.split("/")[1:3],) for key in changes if key.startswith(("claims/", "waits/"))]
-        for agent in sorted({agent for space, top in tops for agent in self.dozing.get((space, top), ())}):
+        keys = [(*key.split("/")[1:3],) for key in changes if key.startswith(("claims/", "waits/"))]
+        if self.is_crowd:
+            keys = [("grant", r["agent"]) for r in changes.values() if r is not None and r.get("reserved")]
+        for agent in sorted({agent for key in keys for agent in self.dozing.get(key, ())}):
             self.processes[agent].wake()
 
     # --- disasters
@@ -193,11 +197,11 @@ def simulate_crowd(seed: int, agents: int, goals: int = 2) -> Outcome:
     """Many agents on one machine without faults, each path wanted by about ten of them: for the curve over their number."""
     paths = tuple(Item("path", f"d{n // 10}/f{n % 10}") for n in range(max(1, agents // 5)))
     simulation = Simulation(seed, agents, goals, paths, is_crowd=True)
-    simulation.authority.keeps_states = False
+    simulation.authority.keep_one_state()
     simulation.invariants.follows_queue = False
     for goals_of_one in simulation.goals.values():
         for goal in goals_of_one:
-            goal.way = "plain"  # a crowd of 50 that uses the queue takes minutes (docs/simulation.md, "Limits")
+            goal.way = "queue" if goal.way == "queue" else "wait"
     return _outcome(simulation, seed)
 
 
