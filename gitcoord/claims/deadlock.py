@@ -23,7 +23,7 @@ def reachable(requests: Requests, first: Request, keepers: Keepers | None) -> di
     todo = [first]
     for request in todo:
         agents = dict.fromkeys(claim.agent for claim in requests.blocking_claims(request))
-        more = [each for agent in agents if (each := requests.blocking(agent)) is not None]
+        more = [each for agent in agents for each in _waits_of(requests, agent, keepers)]
         more += keepers(request) if keepers is not None else []
         new = {each.ticket: each for each in more if each.ticket not in found}
         found.update(new)
@@ -31,10 +31,19 @@ def reachable(requests: Requests, first: Request, keepers: Keepers | None) -> di
     return found
 
 
-def _blocked(requests: Requests, pending: dict[int, Request]) -> dict[str, int]:
-    """The agents that do nothing until one of these requests is granted, with its ticket."""
-    found = {each.agent: requests.blocking(each.agent) for each in pending.values()}
-    return {agent: each.ticket for agent, each in found.items() if each is not None and each.ticket in pending}
+def _waits_of(requests: Requests, agent: str, keepers: Keepers | None) -> list[Request]:
+    """The requests until whose grant the agent is assumed to keep what it holds.
+
+    For a deadlock only the one in which it blocks. For the order all of them: whoever goes on without an answer may still keep what
+    it holds until it has one, and nobody would be told to give way."""
+    return requests.blocking(agent) if keepers is None else list(requests.of(agent).values())
+
+
+def _blocked(requests: Requests, pending: dict[int, Request], keepers: Keepers | None = None) -> dict[str, set[int]]:
+    """The agents that keep what they hold until some of these requests are granted, with the tickets of those."""
+    agents = dict.fromkeys(each.agent for each in pending.values())
+    found = {agent: {each.ticket for each in _waits_of(requests, agent, keepers)} & pending.keys() for agent in agents}
+    return {agent: tickets for agent, tickets in found.items() if tickets}
 
 
 def _remaining(
@@ -43,7 +52,7 @@ def _remaining(
     """Those of these requests that never go. `without`: the ticket of one that is assumed never to go."""
     pending = dict(pending)
     while True:
-        stuck = set(_blocked(requests, pending))
+        stuck = set(_blocked(requests, pending, keepers))
         gone = [
             ticket
             for ticket, each in pending.items()
@@ -67,11 +76,11 @@ def waits_for(
     pending = _remaining(requests, found, keepers, without=other.ticket)
     if request.ticket not in pending:
         return False
-    blocked = _blocked(requests, pending)
+    blocked = _blocked(requests, pending, keepers)
     todo, seen = [request.ticket], {request.ticket}
     for ticket in todo:
         one = pending[ticket]
-        more = {blocked[claim.agent] for claim in requests.blocking_claims(one, set(blocked))}
+        more = {t for claim in requests.blocking_claims(one, set(blocked)) for t in blocked[claim.agent]}
         more |= {each.ticket for each in keepers(one) if each.ticket in pending}
         if other.ticket in more:
             return True
@@ -83,11 +92,10 @@ def waits_for(
 def stuck_with(requests: Requests, agent: str) -> dict[int, Request]:
     """The requests that can never be granted, whatever the order, of this agent and of those that it waits for; none where
     its own request can."""
-    own = requests.blocking(agent)
-    if own is None:
-        return {}
-    pending = _remaining(requests, reachable(requests, own, None))
-    return pending if own.ticket in pending else {}
+    for own in requests.blocking(agent):
+        pending = _remaining(requests, reachable(requests, own, None))
+        return pending if own.ticket in pending else {}
+    return {}
 
 
 def refuse_deadlock(state: State, world: World, agent: str) -> None:
@@ -111,7 +119,7 @@ def _in_words(requests: Requests, pending: dict[int, Request], agent: str) -> st
     parts: list[str] = []
     todo, seen = [agent], {agent}
     for name in todo:
-        request = pending[blocked[name]]
+        request = pending[max(blocked[name])]
         claims = requests.blocking_claims(request, set(blocked))
         wanted = ", ".join(shown(item.name, item.space) for item in request.items[:3])
         held = ", ".join(f"{c.agent} holds {shown(c.path, c.space)}" for c in claims[:3])

@@ -198,9 +198,9 @@ class Requests:
             self._of[agent] = self._read(self._before.named("waits", f"@{agent}"))
         return self._those(self._of[agent])
 
-    def blocking(self, agent: str) -> Request | None:
-        """The request until whose grant this agent does nothing else."""
-        return next((each for each in reversed(self.of(agent).values()) if each.blocking), None)
+    def blocking(self, agent: str) -> list[Request]:
+        """The request until whose grant this agent does nothing else: one or none."""
+        return [each for each in self.of(agent).values() if each.blocking][-1:]
 
     def _read(self, records: dict[str, Record]) -> list[int]:
         tickets = sorted({record["ticket"]: file for file, record in records.items()}.items())
