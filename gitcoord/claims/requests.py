@@ -238,5 +238,5 @@ class Requests:
         return found
 
 
-def blocking_claims(state: State, world: World, request: Request) -> list[Claim]:
-    return Requests(state, world).blocking_claims(request)
+def blocking_claims(state: State, world: World, request: Request, agents: set[str] | None = None) -> list[Claim]:
+    return Requests(state, world).blocking_claims(request, agents)

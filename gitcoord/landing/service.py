@@ -275,14 +275,16 @@ def finish_open(ctx: Context, actor: Actor) -> list[str]:
 def listing(ctx: Context) -> Row:
     """The agent that lands, and those that wait for a turn, in order."""
     from gitcoord.claims.model import overlapping
-    from gitcoord.claims.queue import queue_around
+    from gitcoord.claims.queue import Queue
+    from gitcoord.claims.requests import directory_of, requests_around
 
     snapshot = read_snapshot(ctx, trusting=True)
     state, world = snapshot.state, ctx.world(snapshot)
     trunk = format_record(state).sync
     item = turn_item(trunk)
     holders = [claim.to_json(None) for claim in overlapping(state, item)]
-    waiting = [r for r in queue_around(state, world, (item,)).requests if item in r.items]
+    near = requests_around(state, directory_of(state, item))
+    waiting = sorted((r for r in near if item in r.items), key=Queue(state, world).rank)
     return {
         "trunk": trunk,
         "landing": [

@@ -150,8 +150,8 @@ def overtakings_not_counted() -> Patches:
     """A request that goes past others does not say so."""
     plain = Queue.grants
 
-    def grants(self: Queue) -> list[tuple[Any, list[Any]]]:
-        return [(request, []) for request, _ in plain(self)]
+    def grants(self: Queue, first: Any) -> list[tuple[Any, list[Any]]]:
+        return [(request, []) for request, _ in plain(self, first)]
 
     return {f"{_QUEUE}:Queue.grants": grants}
 
@@ -169,13 +169,13 @@ def plain_claim_not_counted() -> Patches:
 
 def plain_claim_jumps() -> Patches:
     """A claim without a request takes what is kept for another."""
-    return {f"{_QUEUE}:kept_for": lambda queue, claim: None}
+    return {f"{_QUEUE}:kept_for": lambda *_: None}
 
 
 def overtaken_for_ever() -> Patches:
     """A request may be overtaken any number of times."""
     return {
-        f"{_QUEUE}:kept_for": lambda queue, claim: None,
+        f"{_QUEUE}:kept_for": lambda *_: None,
         f"{_QUEUE}:Queue.kept_for": lambda self, request, before, **how: None,
     }
 

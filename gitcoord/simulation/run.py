@@ -118,7 +118,8 @@ class Simulation:
         """Wake those who wait for what changed, on the authority's own machine."""
         if self.is_remote:
             return
-        keys = [(*key.split("/")[1:3],) for key in changes if key.startswith(("claims/", "waits/"))]
+        parts = [key.split("/") for key in changes if key.startswith(("claims/", "waits/"))]
+        keys = [(part[1], part[2]) for part in parts]
         if self.is_crowd:
             keys = [("grant", r["agent"]) for r in changes.values() if r is not None and r.get("reserved")]
         for agent in sorted({agent for key in keys for agent in self.dozing.get(key, ())}):
