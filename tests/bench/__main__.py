@@ -10,7 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, guard, handing, oneshot, remote, report, server, size, tasks, waiting, watch
+from tests.bench import (
+    agents,
+    crowd,
+    gates,
+    guard,
+    handing,
+    oneshot,
+    remote,
+    report,
+    server,
+    size,
+    tasks,
+    waiting,
+    watch,
+)
 from tests.bench.build import Views
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
@@ -28,6 +42,7 @@ class Scale(NamedTuple):
     idle: float = 30.0
     handed: int = 400
     waits: waiting.Plan = waiting.Plan()
+    scripted: agents.Plan = agents.Plan()
     transports: tuple[str, ...] = remote.KINDS
 
 
@@ -42,6 +57,7 @@ QUICK = Scale(
     queue=tasks.Plan(3, 12, 1),
     idle=0.5,
     handed=40,
+    scripted=agents.Plan(((3, 1),), 0.05),
     waits=waiting.Plan(lanes=3, grants=2, seconds=1.0, clients=2, waiters=20),
 )
 Bench = Callable[[Place, Path, Scale], list[Result]]
@@ -73,6 +89,7 @@ BENCHES: dict[str, Bench] = {
     "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
     "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
     "queue": lambda place, cache, scale: waiting.queue(place, cache, scale.rounds, scale.waits),
+    "fleet": lambda place, cache, scale: agents.fleet(place, scale.scripted),
 }
 NEED_LFS = ("claim", "list")
 

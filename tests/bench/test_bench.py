@@ -77,6 +77,7 @@ _ROWS = {
         "queue-many-list": True,
         "queue-many-refused": False,
     },
+    "fleet": {"fleet-3-hot": True, "fleet-3-hot-free": False, "fleet-3-spread": True, "fleet-3-spread-free": False},
 }
 
 
