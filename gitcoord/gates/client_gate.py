@@ -32,6 +32,7 @@ class Clean(NamedTuple):
 class Gate(GateBase):
     clean: Clean | None = None
     staged: tuple[str, ...] = ()  # the paths that `index` judged
+    pulled = ""  # the ref of trunk at its remote, where a move only fast-forwards to it and nobody is stopped
 
     def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """The staged changes against HEAD and the heads that are being merged, by the policy of HEAD."""
@@ -96,8 +97,11 @@ class Gate(GateBase):
 
     def _moved(self, move: RefUpdate) -> Verdicts:
         if move.old and move.new in self._tracking() and self._is_ancestor(move.old, move.new):
-            # A pull of what landed: there is nothing to compare.
-            return self._judge(move.old, [CommitChange(move.new, (), "", ())])
+            # A pull of what landed: there is nothing to compare, and no rule but those about who acts.
+            steps = [CommitChange(move.new, (), "", ())]
+            outcome = self._judge_by(parse_policy(()), steps)
+            self.pulled = "" if outcome.verdicts else f"refs/remotes/{self.remote}/{self.sync}"
+            return self._judge(move.old, steps) if outcome.verdicts else outcome
         known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 

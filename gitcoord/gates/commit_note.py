@@ -8,12 +8,13 @@ the refs on which the answer depends; their values, 'none' for a missing one; HE
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError
-from gitcoord.base.names import LEDGER, session_ref
+from gitcoord.base.names import LEDGER, TIP, session_ref
 from gitcoord.gates.client_gate import Clean
 from gitcoord.git.files import read_file, write_file
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.snapshot import parse_heartbeat
+from gitcoord.ledger.sessions import KILLED, Actor, agent_records
+from gitcoord.ledger.snapshot import parse_heartbeat, read_snapshot
+from gitcoord.sessions.admission import halt_record
 from gitcoord.sessions.identity import NOBODY
 
 NOTED_MERGES = "refused-merges"  # the notes of `refused_merge.py`, in the scratch directory
@@ -44,6 +45,22 @@ def leave_note(ctx: Context, process: str, actor: Actor, clean: Clean) -> None:
         tree = "" if ctx.repo.git_dir == ctx.repo.common_dir else "-" + ctx.repo.git_dir.rpartition("/")[2]
         write_file(ctx.scratch(f"judged{tree}"), "".join(f"{line}\n" for line in lines).encode())
     except (GitcoordError, OSError, ValueError):
+        pass
+
+
+def leave_quiet_note(ctx: Context, tracking: str) -> None:
+    """Note the ledger in which nobody is killed or halted: the next pull of what landed is not judged as long as it stands there.
+
+    `landed` in githooks/reference-transaction reads it. Its lines: the ledger's head, its tip, and the ref of trunk at its remote.
+    """
+    try:
+        snapshot = read_snapshot(ctx)
+        state, tip = snapshot.state, ctx.store.resolve([TIP])[0]
+        if tip is None or halt_record(state) is not None or len(state.below("agents")) > _MOST:
+            return
+        if not any(record.state == KILLED for record in agent_records(state)):
+            write_file(ctx.scratch("quiet"), f"{snapshot.head}\n{tip}\n{tracking}\n".encode())
+    except (GitcoordError, OSError):
         pass
 
 

@@ -137,6 +137,10 @@ class GateBase:
         policy = self._source(commit).policy(paths)
         if len(policy.attributes) > FEW:
             self._snapshot.state.prefetch((*_ALL, ("file", f"agents/{self.actor.agent}")))
+        return self._judge_by(policy, steps, pushed=pushed)
+
+    def _judge_by(self, policy: Policy, steps: list[CommitChange], *, pushed: bool = False) -> Verdicts:
+        paths = {change.path for step in steps for change in step.changes}
         actor, readers = self.actor, self._readers(steps) if pushed else []
         world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths)
         verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers, self._names)

@@ -129,7 +129,7 @@ def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, 
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ, asked: list[RefUpdate]) -> int:
     """The exit code. `asked` gets the ref updates, also where judging them fails."""
     from gitcoord.gates.client_gate import Gate
-    from gitcoord.gates.commit_note import NOTED_MERGES, leave_note
+    from gitcoord.gates.commit_note import NOTED_MERGES, leave_note, leave_quiet_note
     from gitcoord.sessions.identity import resolve_in_hook
 
     moves = _moves(ctx, hook)
@@ -155,6 +155,8 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         outcome = gate.push(words[0] if words else "", moves)
     else:
         outcome = gate.moves(moves)
+        if gate.pulled and len(moves) == 1:
+            leave_quiet_note(ctx, gate.pulled)
     if moves is None and not outcome.refused and exists(f"{ctx.repo.scratch}/{NOTED_MERGES}"):
         from gitcoord.gates.refused_merge import find_leftovers
 
