@@ -153,7 +153,7 @@ def check(ctx: Context, actor: Actor, items: tuple[Item, ...], unseen: Unseen | 
     if refusal is not None:
         return {"allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
     rows = [_verdict(state, world, agent, item) for item in items]
-    _by_policy(ctx, snapshot, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
+    _by_policy(ctx, snapshot, actor, [row for row in rows if row["kind"] == "path"])
     allowed = all(row["verdict"] in ("mine", "free") for row in rows)
     return {"allowed": allowed, "paths": rows}
 
@@ -184,16 +184,16 @@ def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, ob
 
 def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[str, object]]) -> None:
     """Apply the trunk's policy: a marked path needs a claim, and a role writes only where it may."""
-    from gitcoord.policy.cache import sync_policy_commit
+    from gitcoord.policy.cache import lands_here, sync_policy_commit
     from gitcoord.policy.model import ENFORCE
     from gitcoord.policy.reader import Source
     from gitcoord.policy.roles import out_of_role
 
     commit = sync_policy_commit(ctx, snapshot)
     asked = {str(row["path"]): files_below(ctx, commit, str(row["path"])) for row in rows}
-    policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(
-        [name for names in asked.values() for name in names]
-    )
+    source = Source(ctx, commit, case=folds_case(snapshot.state))
+    policy = source.policy([name for names in asked.values() for name in names])
+    policy = policy.placed(lambda: lands_here(ctx, snapshot, source.pairs))
     found = {
         path: (out_of_role(snapshot.state, policy, actor, actor.agent, name) for name in names)
         for path, names in asked.items()
@@ -201,7 +201,11 @@ def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[s
     messages = {path: next(filter(None, words), "") for path, words in found.items()}
     for row in rows:
         path = str(row["path"])
-        if row["verdict"] == "free" and any(policy.of(name).claim for name in asked[path]):
+        if row["verdict"] == "held" and all(policy.of_landing(name) for name in asked[path]):
+            row["verdict"], row["held"] = "free", []  # it is claimed where it lands
+        if row["verdict"] == "free" and any(
+            policy.of(name).claim and not policy.of_landing(name) for name in asked[path]
+        ):
             row["verdict"] = "unclaimed"
         if row["verdict"] in ("free", "mine", "unclaimed") and messages[path] and policy.stage("role") == ENFORCE:
             row["verdict"], row["message"] = "role", messages[path]

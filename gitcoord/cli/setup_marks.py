@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.names import printable
 from gitcoord.cli.setup_ledger import is_asked, said_yes
 from gitcoord.gates.cli_policy import suggestion_lines
-from gitcoord.policy.suggest import Suggestion
+from gitcoord.policy.suggest import LANDING, Suggestion
 from gitcoord.policy.survey import ATTRIBUTES, Protection, suggestions
 from gitcoord.policy.uncommitted import commit_command, marked_now, uncommitted
 from gitcoord.terminal.call import Call
@@ -25,6 +25,10 @@ def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> lis
         return []
     call.screen.say("these paths could be marked, so that they need a claim before they change:")
     call.screen.say(*(f"  {line}" for line in suggestion_lines(call, rows)))
+    if any(row.mark == LANDING for row in rows):
+        call.screen.note(
+            "note: =landing asks for the claim when the path lands (git coord land), not while it is edited"
+        )
     if values.get("suggest"):
         return rows
     if dry_run or not is_asked(values):

@@ -42,7 +42,7 @@ class Gate(GateBase):
         self.staged = tuple(change.path for change in step.changes)
         head = parents[0] if parents else ""
         # Also without changes: nothing of the killed gets through.
-        outcome = self._judge(head, [*self._merged(parents), step])
+        outcome = self._judge(head, [*self._merged(parents), step], lands=self._lands_here)
         if outcome.policy.validators:
             outcome = self._validated_index(outcome, head, step, index)
         if step.changes and len(parents) == 1 and not outcome.verdicts and not self._rests_on_others():
@@ -60,6 +60,10 @@ class Gate(GateBase):
             steps += self._steps(RefUpdate("", "", theirs), known, strict=False, gated=False)
             known.append(theirs)
         return steps
+
+    def _lands_here(self) -> bool:
+        """Does a commit land here? Nobody knows where that of a detached HEAD goes."""
+        return self._is_gated(self._branch() or f"refs/heads/{self.sync}")
 
     def _branch(self) -> str:
         """The ref that HEAD names; '' where HEAD is detached."""
@@ -143,7 +147,7 @@ class Gate(GateBase):
         known = self._accepted(remote, old, is_sync=is_sync)
         steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=True)
         commit = (old if is_sync else "") or self._policy_commit()
-        outcome = self._judge(commit, steps, pushed=True)
+        outcome = self._judge(commit, steps, pushed=True, lands=lambda: bool(deploys) or self._is_gated(move.ref))
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 

@@ -9,7 +9,17 @@ from gitcoord.git.files import read_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
-from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, Policy, parse_policy, unknown_settings
+from gitcoord.policy.model import (
+    ATTRIBUTES,
+    BLOCK,
+    CHECKPOINT,
+    LANDING,
+    SECRET,
+    WARN,
+    Policy,
+    parse_policy,
+    unknown_settings,
+)
 from gitcoord.policy.overlay import problems as overlay_problems
 from gitcoord.policy.overlay_files import SETTING, overlay_file
 from gitcoord.policy.patterns import words_for
@@ -175,7 +185,8 @@ def _is_strange(word: str) -> bool:
     """Return whether the attribute is unknown, or an unknown tier of `gitcoord-guard`: it counts as the strictest."""
     name, given, value = word.lstrip("-!").partition("=")
     tier = given and name == "gitcoord-guard" and value not in (BLOCK, CHECKPOINT, WARN)
-    return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier))
+    way = given and name == "gitcoord-claim" and value not in (LANDING, "true", "false")
+    return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier or way))
 
 
 def _advice(pattern: str) -> str:

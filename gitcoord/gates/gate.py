@@ -130,11 +130,14 @@ class GateBase:
 
     # --- judging
 
-    def _judge(self, commit: str, steps: list[CommitChange], *, pushed: bool = False) -> Verdicts:
+    def _judge(
+        self, commit: str, steps: list[CommitChange], *, pushed: bool = False, lands: Callable[[], bool] = lambda: True
+    ) -> Verdicts:
+        """`lands`: whether this goes to trunk, or to where it is deployed from."""
         if not steps:
             return Verdicts([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
-        policy = self._source(commit).policy(paths)
+        policy = self._source(commit).policy(paths).placed(lands)
         if len(policy.attributes) > FEW:
             self._snapshot.state.prefetch((*_ALL, ("file", f"agents/{self.actor.agent}")))
         return self._judge_by(policy, steps, pushed=pushed)

@@ -171,12 +171,13 @@ class _Judge:
     def _judge_change(self, agent: str, step: CommitChange, change: Change) -> None:
         holds, others = self._claims_on(agent, change.path)
         source = self._lineages.source(step, change)
-        if not holds and source is None:
+        later = self._policy.of_landing(change.path)
+        if not holds and source is None and not later:
             self._judge_claim(agent, step, change, others)
         if holds or source is None:
             self._judge_role(agent, step, change)
         self._judge_guard(agent, step, change)
-        lack = self._lineages.lacking(step, change, source)
+        lack = self._lineages.lacking(step, change, source) if not later else None
         if lack is not None:
             message = f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})"
             hints = (

@@ -7,7 +7,7 @@ from _signal import SIGCONT, SIGKILL, SIGTERM
 
 from gitcoord.git.files import read_file
 from gitcoord.git.host import runs_still, start_time
-from gitcoord.git.process import Answer, Child, run
+from gitcoord.git.process import STARTED, Answer, Child, run
 from gitcoord.startup.annotations import Callable
 
 TYPE_CHECKING = False
@@ -201,7 +201,6 @@ def run_check(
     from time import monotonic
 
     child = Child(["sh", "-c", _CHECK, "sh", place, command], env)
-    others = set(descendants(posix.getpid())) - {child.pid}
     watch, until, code = poll(), monotonic() + seconds, None
     watch.register(child.output, POLLIN)
     kept = _Kept()
@@ -218,7 +217,7 @@ def run_check(
         while code is not None and watch.poll(0) and (chunk := posix.read(child.output, 65536)):
             kept.add(chunk)  # what it wrote before its end
     finally:
-        _end_group(child.pid, others)
+        _end_group(child.pid)
         child.close()
     return code, kept.data
 
@@ -242,14 +241,16 @@ class _Kept:
         return self._head + (b"\n[%d bytes are left out]\n" % self._cut if self._cut else b"") + self._tail
 
 
-def _end_group(pid: int, others: set[int]) -> None:
-    """End a process group, and descendants that have left it: they are ours where this process collects orphans."""
+def _end_group(pid: int) -> None:
+    """End a process group, and descendants that have left it: they are ours where this process collects orphans. gitcoord's own
+    children are left alone, with theirs: they may have been started meanwhile."""
     try:
         posix.kill(-pid, SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
     for _ in range(10):
-        left = [(one, start_time(one)) for one in descendants(posix.getpid()) if one not in others and one != pid]
+        own = {one for started in STARTED for one in (started, *descendants(started))}
+        left = [(one, start_time(one)) for one in descendants(posix.getpid()) if one not in own]
         if not left:
             return
         _signal(left, SIGKILL)

@@ -18,7 +18,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import Actor, admit_or_none, dead_above
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
-from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.cache import lands_here, sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR, Guard, Policy
 from gitcoord.policy.reader import Source
 from gitcoord.sessions.worktree_notes import left_here
@@ -61,7 +61,8 @@ class GuardSession:
         single = [path for path in writes if path not in self._directories]
         self._files = list(dict.fromkeys([*single, *(name for names in self._directories.values() for name in names)]))
         self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
-        self.policy: Policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
+        policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
+        self.policy: Policy = policy.placed(lambda: lands_here(ctx, self.snapshot, self.source.pairs))
         self.world = ctx.world(self.snapshot)
         self.noted: list[Verdict] = []  # what only warns or is only watched so far
         self._unclaimed: list[str] = []  # free shared paths that `claim_free` takes

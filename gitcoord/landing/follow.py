@@ -7,9 +7,9 @@ its process, and a note has old and new tip: the next landing finishes what a pr
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, dumps, loads
-from gitcoord.git.commands.refs import detach_head
-from gitcoord.git.commands.worktrees import switch_tree, with_index
-from gitcoord.git.files import read_file, remove_file, write_file
+from gitcoord.git.commands.refs import detach_head, rev_parse
+from gitcoord.git.commands.worktrees import switch_tree, with_index, write_tree
+from gitcoord.git.files import exists, read_file, remove_file, write_file
 from gitcoord.git.host import own_process, runs_still
 from gitcoord.landing.bring import contains
 from gitcoord.ledger.context import Context
@@ -19,6 +19,7 @@ from gitcoord.worktrees.index import IndexLock, copy_index
 
 _NOTE = "landing/following"
 _MARK = "gitcoord landing"
+_COPY = ".landing"  # behind the name of the index that it becomes
 
 
 class Place(NamedTuple):
@@ -69,7 +70,7 @@ class Following:
 
 def _switch(ctx: Context, place: Place, lock: IndexLock, old: str, new: str) -> bool:
     """Switch files and a copy of the index, and put it in place. git refuses where something uncommitted would be touched."""
-    copy = f"{place.git_dir}/index.landing"
+    copy = f"{place.git_dir}/index{_COPY}"
     if not copy_index(f"{place.git_dir}/index", copy):
         return False
     if switch_tree(with_index(ctx.repo.env, copy), old, new, place.path).code:
@@ -97,10 +98,26 @@ def finish_following(ctx: Context, ref: str) -> None:
         here = read_file(f"{place.git_dir}/HEAD").decode("utf-8", "replace").strip()
         if here != f"ref: {ref}" or not tip or not contains(ctx, tip, new):
             continue
-        with IndexLock(f"{place.git_dir}/index") as lock:
-            if not (lock.take(ctx.host.pause) and _switch(ctx, place, lock, old, tip)):
-                detach_head(ctx.repo.env, place.git_dir, old)
+        _finish_place(ctx, place, old, new, tip)
     remove_file(ctx.scratch(_NOTE))
+
+
+def _finish_place(ctx: Context, place: Place, old: str, new: str, tip: str) -> None:
+    """The files may be those of `new` already, and its index beside the old one."""
+    copy, at = f"{place.git_dir}/index{_COPY}", old
+    with IndexLock(f"{place.git_dir}/index") as lock:
+        if lock.take(ctx.host.pause) and exists(copy):
+            env = with_index({**ctx.repo.env, b"GIT_DIR": place.git_dir.encode("utf-8", "surrogateescape")}, copy)
+            if write_tree(env).text == rev_parse(ctx.repo.env, f"{new}^{{tree}}").text:
+                lock.replace(copy)
+                at = new
+    remove_file(copy)
+    remove_file(f"{copy}.lock")
+    if at == tip:
+        return
+    with IndexLock(f"{place.git_dir}/index") as lock:
+        if not (lock.take(ctx.host.pause) and _switch(ctx, place, lock, at, tip)):
+            detach_head(ctx.repo.env, place.git_dir, at)
 
 
 def _remove_dead_lock(path: str) -> None:

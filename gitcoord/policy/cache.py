@@ -24,6 +24,18 @@ def sync_policy_commit(ctx: Context, snapshot: Snapshot) -> str:
     return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
 
 
+def lands_here(ctx: Context, snapshot: Snapshot, pairs: list[tuple[str, str]]) -> bool:
+    """Does what is committed in this work tree land, or is it deployed from here? Not on a work branch."""
+    here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+    if not here.startswith("ref: refs/heads/") or here == f"ref: refs/heads/{format_record(snapshot.state).sync}":
+        return True
+    if not any(key.startswith("deploy.") for key, _ in pairs):
+        return False
+    from gitcoord.deploy.targets import match, targets
+
+    return any(match(target, target.remote, here[5:]) for target in targets(pairs).values())
+
+
 def trunk_source(ctx: Context, snapshot: Snapshot, commit: str = "") -> Source:
     """The policy of trunk, or of the named commit."""
     from gitcoord.policy.reader import Source

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, check_agent, check_path, fold, printable
-from gitcoord.startup.annotations import Iterable
+from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ BLOCK, CHECKPOINT = "block", "checkpoint"
 ALLOW, DENY, ASK = "allow", "deny", "ask"
 TELL, RESTORE = "tell", "restore"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
+LANDING = "landing"  # the value of gitcoord-claim for paths that are claimed where they land
 SECRET = "gitcoord-secret"  # added to the attributes of a path that a secret rule of the private overlay matches
 
 # Each rule and its purpose, which every refusal shows. [rollout] <rule> = <stage> sets its stage.
@@ -76,6 +77,7 @@ class Attributes(NamedTuple):
     writers: tuple[str, ...] = ()
     read: str = ""  # DENY or ASK: the answer to an agent's tool that would read it
     private: bool = False  # a secret rule of this machine's overlay matches
+    landing: bool = False  # `gitcoord-claim=landing`: the claim is needed where work lands, not before
 
 
 class Guard(NamedTuple):
@@ -111,6 +113,15 @@ class Policy(NamedTuple):
     writers: bool = False  # some path has `gitcoord-writers`
     guard: Guard = Guard()
     validators: tuple[Validator, ...] = ()
+    lands: bool = True  # what is judged lands, or is deployed from where it is; False: it is on a work branch
+
+    def placed(self, lands: Callable[[], bool]) -> Policy:
+        """The policy for what is judged at a place where work lands, or not: asked only where that matters."""
+        return self._replace(lands=lands()) if any(each.landing for each in self.attributes.values()) else self
+
+    def of_landing(self, path: str) -> bool:
+        """Is this path left alone for now, since claims on it are needed only where work lands?"""
+        return not self.lands and self.attributes[path].landing
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)
@@ -263,7 +274,8 @@ def attributes_of(values: dict[str, str]) -> Attributes:
     elif read != ASK:
         read = DENY
     claim = values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false")
-    return Attributes(claim, guard, named, read, SECRET in values)
+    landing = values.get("gitcoord-claim") == LANDING
+    return Attributes(claim, guard, named, read, SECRET in values, landing)
 
 
 def fold_patterns(data: bytes) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 CLAIM = "gitcoord-claim"
+LANDING = "gitcoord-claim=landing"  # for files that git can merge: claimed where they land, not while they are edited
 DAYS = 7  # changes of several authors within so many days are close to each other
 _MEETINGS = 2
 _MOST = 10
@@ -148,6 +149,7 @@ def from_history(changes: Iterable[Change], paths: Iterable[str]) -> list[Sugges
             "history",
             f"{len(authors[path])} authors changed it in turn within {DAYS} days, {meetings[path]} times",
             1,
+            LANDING,
         )
         for path in often[:_MOST]
     ]

@@ -9,9 +9,10 @@ from gitcoord.base.errors import StoreError
 from gitcoord.git.commands.objects import log_changes
 from gitcoord.git.commands.worktrees import check_attribute, ls_files
 from gitcoord.ledger.context import Context
-from gitcoord.policy.suggest import CLAIM, Change, Suggestion, from_history, from_tree
+from gitcoord.policy.suggest import CLAIM, LANDING, Change, Suggestion, from_history, from_tree
 
 _SINCE, _COMMITS = "90 days ago", 1000
+_MARKS = (b" " + CLAIM.encode(), b" " + LANDING.encode())
 _MARK = b"# Suggested by git coord policy suggest:\n"
 ATTRIBUTES = ".gitattributes"
 
@@ -56,7 +57,7 @@ def mark(ctx: Context, rows: list[Suggestion]) -> list[str]:
 def unmark(content: bytes) -> bytes:
     """The content of .gitattributes before `mark`; unchanged where the lines were changed since."""
     before, found, lines = content.rpartition(_MARK)
-    if not found or not all(line.endswith(b" " + CLAIM.encode()) for line in lines.splitlines()):
+    if not found or not all(line.endswith(_MARKS) for line in lines.splitlines()):
         return content
     return before.removesuffix(b"\n")
 

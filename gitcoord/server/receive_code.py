@@ -40,6 +40,14 @@ def _ledger(ctx: Context) -> Snapshot:
     return read_snapshot(ctx, trusting=True)
 
 
+def _yes() -> bool:
+    return True
+
+
+def _no() -> bool:
+    return False
+
+
 def _nobody() -> Actor:
     raise AssertionError("the actor is known only after the changes are gathered")
 
@@ -135,7 +143,8 @@ class CodePush(GateBase):
         for gathered in self._gathered:
             move, is_sync = gathered.move, gathered.move.ref == self._trunk
             stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
-            outcome = self._judge(gathered.policy, gathered.steps, pushed=True)
+            lands = _yes if is_sync or gathered.deploys else _no
+            outcome = self._judge(gathered.policy, gathered.steps, pushed=True, lands=lands)
             if any(step.changes for step in gathered.steps):
                 outcome = self._validated(outcome, gathered.policy, move.old if is_sync else None, move.new)
             found.append((outcome, stale))

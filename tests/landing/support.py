@@ -61,5 +61,5 @@ class Trunk:
         trees = self.top / ".git/gitcoord/landing/trees"
         assert not trees.exists() or list(trees.iterdir()) == []
         assert "gitcoord/landing" not in self.world.git("worktree", "list")
-        assert not list(self.top.glob(".git/**/index.lock"))
+        assert not [*self.top.glob(".git/**/index.lock"), *self.top.glob(".git/**/index.landing*")]
         assert self.world.coord("fsck").code == 0

@@ -52,7 +52,7 @@ def test_a_file_that_is_there_several_times_is_one_pattern() -> None:
 
 def test_by_history() -> None:
     rows = from_history(HOT, ["src/a.py", "own/ada", "own/bob"])
-    assert [(row.line, row.kind) for row in rows] == [("src/a.py gitcoord-claim", "history")]
+    assert [(row.line, row.kind) for row in rows] == [("src/a.py gitcoord-claim=landing", "history")]
     assert rows[0].why == "2 authors changed it in turn within 7 days, 2 times"
 
 
@@ -84,8 +84,8 @@ def test_the_command(place: Place) -> None:
     row = holds(place.ok("policy", "suggest", "--json"), "suggestions")
     assert [(each["line"], each["mark"], each["kind"]) for each in row["suggestions"]] == [
         ("/package-lock.json gitcoord-claim", "gitcoord-claim", "lock file"),
-        ("src/a.py gitcoord-claim", "gitcoord-claim", "history"),
-        ('"src/odd \\\\[1].py" gitcoord-claim', "gitcoord-claim", "history"),
+        ("src/a.py gitcoord-claim=landing", "gitcoord-claim=landing", "history"),
+        ('"src/odd \\\\[1].py" gitcoord-claim=landing', "gitcoord-claim=landing", "history"),
     ]
     told = place.ok("policy", "suggest")
     assert "/package-lock.json gitcoord-claim" in told.out and "git coord setup --suggest" in told.err
