@@ -13,6 +13,7 @@ from gitcoord.git.commands.objects import count_loose
 from gitcoord.git.commands.remotes import remote_url, ssh_settings
 from gitcoord.git.files import read_file
 from gitcoord.guard.setup.plan import Place, in_use, plan_setup
+from gitcoord.guard.unknown_commands import tally
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
@@ -147,7 +148,12 @@ def _guard(ctx: Context) -> Check:
     if rows:
         words = "; ".join(f"{row['tool']} does not run its guard for {row['agent']}" for row in rows)
         return Check("guard", BAD, words, f"what it needs: {rows[0]['needs']}")
-    return ok("guard", "no agent here is known to work without its guard")
+    unknown = tally(ctx)
+    words = "no agent here is known to work without its guard"
+    if unknown:
+        number, most = sum(count for count, _ in unknown), unknown[0]
+        words += f"; what {number} commands write could not be told, {most[0]} times: {most[1]}"
+    return ok("guard", words)
 
 
 def _objects(ctx: Context) -> Check:

@@ -10,9 +10,9 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import note_heard, of_event, subagent_of
-from gitcoord.shell.effects import BUILD, CAREFUL, SHARED, Effect
+from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, SHARED, Effect
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.validators.tool_event import ToolEvent
+from gitcoord.validators.tool_event import BEFORE, ToolEvent
 from gitcoord.world.open import _preload
 
 TYPE_CHECKING = False
@@ -64,6 +64,11 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
 
         command = without_restoring(event.tool, _without_own_name(invocation, event, home))
         effects = _shell_effects(invocation, command, cwd)
+        failed = next((effect.detail for effect in effects if effect.kind == FAILED), "")
+        if failed and event.phase == BEFORE:
+            raise CouldNotJudge(
+                f"the shell command: {failed}", hints=("write it in another way, or as several commands",)
+            )
         careful = {effect.word for effect in effects if effect.kind == CAREFUL}
         for effect in effects:
             if effect.kind in ("write", "delete"):
@@ -73,7 +78,7 @@ def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> 
                 reads += [effect.path] if effect.path else []  # which file cannot be told
             elif effect.kind in shared:
                 shared[effect.kind].append(effect.path)
-            elif effect.kind == CAREFUL:
+            elif effect.kind in (CAREFUL, FAILED):
                 continue
             elif effect.kind == BUILD:
                 builds.append(effect.detail)

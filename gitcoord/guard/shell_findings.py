@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.names import covers, printable
 from gitcoord.git.files import read_file
 from gitcoord.git.locate import Place
-from gitcoord.guard.effects import FileEffects, absolute
+from gitcoord.guard.effects import FileEffects, absolute, actor_of
 from gitcoord.guard.findings import Finding, allowed_instead
 from gitcoord.guard.unhooked import HINTS, MESSAGE, hooks_are_off
 from gitcoord.policy.model import Guard
@@ -22,24 +22,39 @@ def shell_findings(
     invocation: Invocation, event: ToolEvent, guard: Guard, effects: FileEffects, home: Place
 ) -> list[Finding]:
     return [
-        *_bypasses(guard, effects),
+        *_bypasses(invocation, event, guard, effects, home),
         *_repository_deletion(effects, home),
         *_unhooked(invocation, event, effects),
     ]
 
 
-def _bypasses(guard: Guard, effects: FileEffects) -> list[Finding]:
+def _bypasses(
+    invocation: Invocation, event: ToolEvent, guard: Guard, effects: FileEffects, home: Place
+) -> list[Finding]:
     found = [
         Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass", hints=(allowed_instead(what),))
         for what in effects.bypasses
     ]
     # A build is said only where the policy stops such commands: with `warn` every test run would be.
     unknown = (*effects.unknown, *(effects.builds if guard.unknown in (ASK, DENY) else ()))
-    if unknown and guard.unknown != ALLOW:
-        answer = ALLOW if guard.unknown == "warn" else guard.unknown
-        what = printable(unknown[0])
-        found.append(Finding(answer, f"what this command writes cannot be told: {what}", "unknown"))
+    if unknown:
+        answer = guard.unknown if guard.unknown in (ASK, DENY) else ALLOW
+        if _is_said(invocation, event, guard, home, unknown[0]):
+            found.append(
+                Finding(answer, f"what this command writes cannot be told: {printable(unknown[0])}", "unknown")
+            )
     return found
+
+
+def _is_said(invocation: Invocation, event: ToolEvent, guard: Guard, home: Place, what: str) -> bool:
+    """Count an unknown command. Where it is simply allowed, that is said once in a conversation."""
+    from gitcoord.guard.conversations import is_new
+    from gitcoord.guard.unknown_commands import count
+
+    ctx = invocation.open(home.top)
+    count(ctx, what)
+    said = actor_of(ctx, invocation.env, event).agent, (f"unknown {event.conversation}",)
+    return guard.unknown != ALLOW or is_new(ctx, *said)
 
 
 def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:

@@ -14,6 +14,7 @@ SHARED = (STAGE, COMMIT, SWITCH, HOOK)
 CAREFUL = (
     "careful"  # the effect of the same word changes no file that has uncommitted changes: git refuses that by itself
 )
+FAILED = "failed"  # a defect of the parser: the command was not judged
 BUILD = "build"  # a build tool or test runner: the project's own code runs, and what it writes is derived as a rule
 
 

@@ -127,3 +127,17 @@ def test_a_held_file_by_any_name(
     assert load(tool).read(json.loads(json.dumps(event))).writes == (place,)
     if tool == detect(event).NAME:
         assert not allows(event, answer(held, json.dumps(event).encode()))
+
+
+def test_a_defect_of_the_parser_is_no_leave(held: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in it counts as could not judge: `[guard] onError` decides, not `unknown`."""
+
+    def broken(command: str) -> object:
+        raise KeyError(command)
+
+    monkeypatch.setattr("gitcoord.shell.parse.parse", broken)
+    event = Speaker("claude", "c1", str(held)).shell("echo x")
+    reply = answer(held, json.dumps(event).encode())
+    assert (
+        reply.code == 2 and b"could not judge this: the shell command: it could not be followed (KeyError)" in reply.err
+    )

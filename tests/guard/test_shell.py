@@ -17,7 +17,7 @@ from gitcoord.shell import words
 from gitcoord.shell.braces import braces
 from gitcoord.shell.commands.dispatch import FAMILY
 from gitcoord.shell.commands.table import TABLE as PLAIN
-from gitcoord.shell.effects import KINDS, UNKNOWN, Effect
+from gitcoord.shell.effects import FAILED, KINDS, UNKNOWN, Effect
 from gitcoord.shell.glob import escape, matches
 from gitcoord.shell.parse import analyse
 from gitcoord.shell.state import NOT_KNOWN, State, Value, value_of
@@ -224,7 +224,7 @@ def test_a_defect_lets_nothing_through(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyError(command)
 
     monkeypatch.setattr(bash, "parse", broken)
-    assert _kinds("rm a") == [UNKNOWN]
+    assert _kinds("rm a") == [FAILED]
 
 
 def test_a_word_that_goes_on_into_the_next_line() -> None:

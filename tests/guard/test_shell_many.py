@@ -6,14 +6,16 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from time import process_time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.shell.effects import BUILD, CAREFUL, KINDS, SHARED, UNKNOWN, Effect
+from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, KINDS, SHARED, UNKNOWN, Effect
 from gitcoord.shell.parse import analyse
 from gitcoord.startup.treesitter import parser
-from tests.guard import shellgen
+from tests.guard import shell_recall, shellgen
 from tests.guard.shelltable import HELD_OUT, MADE_WITH, rows
 
 SOAK = bool(os.environ.get("GITCOORD_SOAK"))
@@ -53,10 +55,10 @@ def recorded(most: int) -> list[str]:
     return list(found)[:most]
 
 
-def _followed(command: str) -> tuple[Effect, ...]:
+def _followed(command: str, cwd: str = "/nowhere/repo") -> tuple[Effect, ...]:
     """The effects; a defect would show as an exception that was caught."""
-    effects = analyse(command, cwd="/nowhere/repo", home="/nowhere/home")
-    assert not any("could not be followed" in effect.detail for effect in effects), command
+    effects = analyse(command, cwd=cwd, home="/nowhere/home")
+    assert not any(effect.kind == FAILED for effect in effects), command
     kinds = (*KINDS, *SHARED, BUILD, CAREFUL)
     assert all(e.kind in kinds and (e.path == "" or e.path.startswith("/")) for e in effects), command
     return effects
@@ -94,6 +96,27 @@ def mutated(draw: st.DrawFn) -> str:
 @given(mutated())
 def test_a_mutated_command_is_never_an_error(command: str) -> None:
     _followed(command)
+
+
+def test_mutated_commands_where_files_are(tmp_path: Path) -> None:
+    """In a repository with files, archives and patches, which the parser looks into. The long form holds that none takes a second."""
+    shell_recall.tree(tmp_path)
+    seeds = [row.command for row in shell_recall.rows()] + SEEDS
+    random = Random(21)
+    slowest = 0.0, ""
+    for _ in range(10_000 if SOAK else 400):
+        text = random.choice(seeds)
+        for _ in range(random.randint(1, 4)):
+            at = random.randint(0, len(text))
+            other = random.choice(seeds)
+            piece = random.choice(
+                [*BITS, other[: random.randint(0, len(other))], "src/a.py", " | xargs rm", "find . -name '*' "]
+            )
+            text = text[:at] + piece + text[at + random.randint(0, 4) :]
+        begun = process_time()
+        _followed(text, str(tmp_path))
+        slowest = max(slowest, (process_time() - begun, text))
+    assert not SOAK or slowest[0] < 1, slowest
 
 
 @settings(max_examples=1000 if SOAK else 150, deadline=None)

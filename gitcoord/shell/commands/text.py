@@ -154,7 +154,7 @@ def _grep(run: Run, call: Call) -> None:
 
 
 def _grepped(run: Run, call: Call, given: Given, patterns: list[Arg], roots: list[Arg], *, deep: bool) -> Value:
-    """What it prints: the names of files, or the lines of its input that it chooses."""
+    """The output: the names of files, or the lines of its input that it chooses."""
     names = given.has("-l", "-L", "--files-with-matches", "--files-without-match", "--files", "-Z")
     below = tuple(path for arg in roots for path in run.resolve(arg) or arg.below)
     pattern = patterns[0] if len(patterns) == 1 and patterns[0].known else None
