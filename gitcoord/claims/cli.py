@@ -7,6 +7,7 @@ from gitcoord.base.errors import GitcoordError, Refused, TimedOut, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import MAX_TTL, Item
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import parts_for
 from gitcoord.sessions.identity import conversation_actor, in_tool
 from gitcoord.terminal.call import Call, duration, nonce, number, text, words_of
@@ -82,6 +83,10 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     call.screen.say(*inherited_lines(result.get("inherited", [])))
+    if not (result["renewed"] or call.screen.json or _is_at_trunk(call)):
+        from gitcoord.claims.cli_trunk import old_copy_lines
+
+        call.screen.note(*old_copy_lines(call.ctx, claims))
     if "notes" in result:
         from gitcoord.journal.cli_note import deliver
 
@@ -96,6 +101,16 @@ def _say_unguarded(call: Call) -> None:
         from gitcoord.sessions.unguarded import unguarded_lines
 
         call.screen.note(*unguarded_lines(call.ctx, call.environ))
+
+
+def _is_at_trunk(call: Call) -> bool:
+    """Is what is checked out the tip of trunk, here and as last seen at the remote? Then nothing has to be said about trunk."""
+    ctx = call.ctx
+    if ctx.snapshot is None:
+        return True
+    name, remote = format_record(ctx.snapshot.state).sync, ctx.remote or "origin"
+    tips = {ctx.local.target(ref) for ref in ("HEAD", f"refs/heads/{name}", f"refs/remotes/{remote}/{name}")}
+    return len(tips - {"", None}) < 2
 
 
 def inherited_lines(rows: list[Row]) -> list[str]:
@@ -181,6 +196,10 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     _add_makers(call, released)
     call.screen.answer(result)
     say_released(call, released, actor.agent)
+    if not (call.screen.json or _is_at_trunk(call)):
+        from gitcoord.claims.cli_trunk import not_landed_lines
+
+        call.screen.note(*not_landed_lines(call.ctx, released))
     for row in result.get("granted_to", ()):  # type: ignore[attr-defined]
         call.screen.say(f"{printable(', '.join(row['paths']))} goes to {row['agent']}, who waited")
     if not released:

@@ -128,16 +128,19 @@ AUTHORITY = """	# The remote that decides: every clone joins its ledger with 'gi
 
 RULES = """# Rules for everybody who writes here
 
-1. Claim before you change: `git claim <path>`. If it is held, do something else or wait; never work around it.
-2. Claim as little as you need, and release it as soon as the work is committed: `git claim release <path>`.
-3. Say why (`-m`), so that others who are refused know what you are doing.
-4. Do not change a path that another agent holds, not even for a quick fix.
-5. Bring your copy up to date before you start and before you deploy.
-6. When you stop in the middle, say what is done, what remains and what comes next.
-7. Do not change these rules, the settings or the hooks on your own: ask a person.
+1. Claim before you change: `git claim <path>`. If it is held, wait for it (`--wait`, `--queue`) or do something else; never work around it.
+2. Read before you act: `git coord start` shows the project's state, decisions and lessons, and what you were doing.
+3. Bring your copy up to date before you start and before you deploy: `git coord sync`.
+4. Verify through the real public surface before you call it done; a passing test is not a user who succeeds.
+5. Report what was not done too: what you left out, skipped or only assumed.
+6. Put no placeholder into production: nothing that only looks finished.
+7. An interruption abandons nothing: release what has landed, and hand the rest over with `git handoff new`.
 
 ## This project's own rules
 
+<!-- 8. Your rule, and the failure that it closes. -->
+<!-- 9. -->
+<!-- 10. -->
 """
 
 ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**' for all below a directory).

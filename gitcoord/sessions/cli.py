@@ -55,15 +55,20 @@ def _text(row: Record) -> list[str]:
 def _rules(call: Call, result: Record) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
-        return ["rules: none"]
+        return [f"rules: {_only_here(rules) or 'none'}"]
     head = call.screen.paint(f"rules: {rules['name']} ({rules['version'][:12]})", "bold")
     return [head, *_text(rules)]
+
+
+def _only_here(row: Record) -> str:
+    """That trunk does not have this file, so that it is not shown to others."""
+    return f"{printable(row['name'])} is here, but not on trunk: commit and land it" if row["only_here"] else ""
 
 
 def _memory(call: Call, result: Record) -> list[str]:
     lines = []
     for row in result["memory"]:
-        version = f"({row['version'][:12]})" if row["version"] else "(not there)"
+        version = f"({row['version'][:12]})" if row["version"] else f"({_only_here(row) or 'not there'})"
         lines.append(call.screen.paint(f"{row['kind']}: {printable(row['name'])} {version}", "bold"))
         lines += _text(row) if row["version"] else []
     return lines

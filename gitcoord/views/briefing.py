@@ -11,6 +11,7 @@ from gitcoord.base.names import ROOT, check_path, shown
 from gitcoord.claims.model import all_claims
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
+from gitcoord.git.files import exists
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
@@ -113,9 +114,10 @@ def _document(ctx: Context, commit: str, name: str) -> Record:
     """A file of a commit: its version is its blob. Empty where there is none."""
     found = ctx.local.read([f"{commit}:{name}"])[0] if commit else None
     if found is None or found.kind != "blob":
-        return {"name": name, "version": "", "text": "", "cut": False}
+        waits = bool(ctx.repo.worktree) and exists(f"{ctx.repo.worktree}/{name}")
+        return {"name": name, "version": "", "text": "", "cut": False, "only_here": waits}
     text = found.data[:_MOST].decode("utf-8", "replace")
-    return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST}
+    return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST, "only_here": False}
 
 
 def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Record]:

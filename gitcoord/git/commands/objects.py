@@ -63,6 +63,13 @@ def count_commits(env: Env, *revisions: str, tree: str = "") -> Answer:
     return run([*ORIGINAL, *(["-C", tree] if tree else []), "rev-list", "--count", *revisions, "--"], env)
 
 
+def count_changes(env: Env, tips: Iterable[str], *known: str, paths: Iterable[str] = ()) -> int:
+    """The number of commits of these tips that the known commits lack, of those that changed one of these paths; 0 where git cannot tell."""
+    specs = [f":(top,literal){'' if path == '.' else path}" for path in paths]
+    revisions = [*tips, *(f"^{commit}" for commit in known)]
+    return int(run([*ORIGINAL, "rev-list", "--count", *revisions, "--", *specs], env).text or 0)
+
+
 def author_names(env: Env, *revisions: str) -> Answer:
     """The author's name of each commit, a line each; it may be empty."""
     form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN")
