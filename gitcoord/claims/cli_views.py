@@ -11,6 +11,7 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
+_WAITERS = 20
 _CHECK_SECONDS = 30  # `check` runs before every edit, and the gates fetch again
 
 
@@ -38,15 +39,31 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
 
 
 def waiting_lines(result: Row) -> list[str]:
-    """A line for each request in the queue, by ticket."""
+    """A line for each of the first requests in the queue."""
     from gitcoord.terminal.screen import ago
 
     lines = []
-    for row in result.get("waits", []):
+    rows: list[Row] = result.get("waits", [])
+    for row in rows[:_WAITERS]:
         paths = printable(", ".join(row["paths"][:3])) + f" and {len(row['paths']) - 3} more" * (len(row["paths"]) > 3)
-        said = [f"since {ago(row['since'])}", f"ticket {row['ticket']}"]
+        said = [f"{row['position']} of {row['of']}"] if "position" in row else []
+        said += [f"since {ago(row['since'])}", f"ticket {row['ticket']}"]
         said += [row["priority"]] * (row["priority"] != "normal") + [printable(row["reason"])] * bool(row["reason"])
         lines.append(f"{row['agent']} waits for {paths} ({', '.join(said)})")
+    return lines + [f"{len(rows) - _WAITERS} more wait"] * (len(rows) > _WAITERS)
+
+
+def place_lines(rows: list[Row]) -> list[str]:
+    """A line for each of the reader's own requests: what it waits for, and where it stands."""
+    from gitcoord.terminal.screen import ago
+
+    lines = []
+    for row in rows:
+        before = f", after {printable(', '.join(row['before'][:3]))}" if row["before"] else ""
+        place = f"{row['position']} of {row['of']}{before}"
+        lines.append(
+            f"{printable(', '.join(row['paths'][:3]))}: {place}, ticket {row['ticket']}, since {ago(row['since'])}"
+        )
     return lines
 
 
@@ -68,19 +85,23 @@ def show(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _details(call: Call, claim: Row) -> list[str]:
-    from gitcoord.terminal.screen import ago, expiry
+    from gitcoord.terminal.screen import ago, expected, expiry
 
     rows = [
         ("agent", f"{claim['agent']} (session {claim['session']})"),
         ("mode", claim["mode"]),
         ("token", claim["token"]),
-        ("expires", f"{expiry(claim)} (ttl {format_duration(int(str(claim['ttl_seconds'])))})"),
+        (
+            "expires",
+            f"{expiry(claim).removeprefix('expires ')} (ttl {format_duration(int(str(claim['ttl_seconds'])))})",
+        ),
+        ("expected", expected(claim).removeprefix("expected ")),
         ("since", ago(claim["since"])),
         ("reason", claim["reason"]),
         ("task", claim["task"]),
         ("base", claim["base"]),
     ]
-    lines = [f"  {name + ':':9}{printable(str(value))}" for name, value in rows if value != ""]
+    lines = [f"  {name + ':':10}{printable(str(value))}" for name, value in rows if value != ""]
     return [call.screen.paint(printable(str(claim["path"])), "bold"), *lines]
 
 
@@ -107,6 +128,6 @@ def _say_verdict(call: Call, row: Row, age: str) -> None:
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
     call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}{age}")
     held: list[Row] = row["held"]
-    call.screen.say(*("  " + line for line in call.screen.claim_lines(held)))
+    call.screen.say(*("  " + line for line in [*call.screen.claim_lines(held), *waiting_lines(row)]))
     if row["verdict"] == "unclaimed" and not call.screen.json:
         call.screen.hint(f"git claim {call.typed(str(row['path']))}")

@@ -15,7 +15,7 @@ from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
 from gitcoord.claims.service import leave, wait
 from gitcoord.git.files import close, is_directory, open_to_read, read_file
-from gitcoord.git.host import isatty
+from gitcoord.git.host import isatty, terminal_width
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
@@ -85,19 +85,31 @@ def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
                 raise
             raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
         if "waiting" in result:
-            held: list[dict[str, object]] = result["held"]  # type: ignore[assignment]
             rest.patience = _PATIENCE * int(str(result["position"]))
-            raise Refused(Refusal("held", standing_line(result), tuple(held)))
+            raise Waits(result)
         return result
 
     try:
         return in_time(call, ask, seconds, rest, Overdue(call, command))
-    except (TimedOut, KeyboardInterrupt) as error:
-        timed_out = isinstance(error, TimedOut)
-        left = leave(call.ctx, Leave(command.actor, command.items), gives_back=not timed_out)["left"]
-        if left or not timed_out:
+    except TimedOut:
+        if leave(call.ctx, Leave(command.actor, command.items), gives_back=False)["left"]:
             raise
         return ask()  # granted meanwhile
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_given_up(call, command)) from None
+
+
+def _given_up(call: Call, command: Wait) -> str:
+    """Give up the place in the queue, and what was granted meanwhile. Says in words what was changed."""
+    try:
+        result = leave(call.ctx, Leave(command.actor, command.items))
+    except GitcoordError as error:
+        return f"you may still be in the queue: {printable(error.message)}; to leave it: git claim --leave"
+    left: list[Row] = result["left"]  # type: ignore[assignment]
+    returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
+    words = [f"left the queue (ticket {row['ticket']})" for row in left]
+    words += [f"gave back {printable(str(row['path']))}, which was granted to you meanwhile" for row in returned]
+    return ", ".join([*words, "nothing was claimed"] if words else ["nothing was changed"])
 
 
 class Rest:
@@ -129,22 +141,32 @@ class Rest:
         self._seen = self._own()
 
 
+class Waits(Refused):
+    """The answer of a request in the queue: the wait goes on. `key` changes when the line says something new, beside times."""
+
+    def __init__(self, result: Row) -> None:
+        super().__init__(Refusal("held", standing_line(result), tuple(result["held"])))
+        held = [f"{claim['agent']} {claim['path']} {claim['token']}" for claim in result["held"]]
+        self.key = f"{result['ticket']} {result['of']} {' '.join(result['before'])} {' '.join(held)}"
+
+
 _FIRST = ("", "1st", "2nd", "3rd")
 
 
 def standing_line(result: Row) -> str:
     """The place in the queue in words: position, holders with their reasons, agents before."""
+    from gitcoord.terminal.screen import expected
+
     position, before = int(str(result["position"])), [str(name) for name in result["before"]]
     place = _FIRST[position] if position < len(_FIRST) else f"{position}th"
-    parts = []
+    parts = [f"{place} of {result['of']}"]
     for claim in result["held"][:2]:
-        expected = int(str(claim["expected_seconds"] or 0))
-        more = max(0, int(str(claim["since"])) + expected - int(time.time()))
         said = [f'"{printable(str(claim["reason"]))}"'] if claim["reason"] else []
-        said += [f"expected {format_duration(more)} more"] if expected and more else []
-        words = f" ({', '.join(said)})" if said else ""
-        parts.append(f"{printable(str(claim['path']))} held by {claim['agent']}{words}")
-    parts.append(f"{place} of {result['of']} in the queue")
+        said += [words] if (words := expected(claim)) else []
+        what = "it" if result.get("paths") == [claim["path"]] else printable(str(claim["path"]))
+        parts.append(f"{claim['agent']} holds {what}" + (f": {', '.join(said)}" if said else ""))
+    if len(result["held"]) > 2:
+        parts.append(f"{len(result['held']) - 2} more claims are in the way")
     if before:
         names = ", ".join(before[:3]) + (f" and {len(before) - 3} more" if len(before) > 3 else "")
         parts.append(f"{names} {'is' if len(before) == 1 else 'are'} before you")
@@ -162,7 +184,11 @@ def say_queued(call: Call, result: Row, words: list[str]) -> int:
     call.screen.say(f"in the queue, ticket {result['ticket']}: {standing_line(result)}")
     if not call.screen.json:
         again = " ".join(map(shell_word, words))
-        call.screen.hint(f"take it when it is yours: git claim --queue {again}", f"give up: git claim --leave {again}")
+        call.screen.hint(
+            f"your next command says when it is yours; to ask: git claim --queue {again}",
+            f"to wait until then: git claim --wait 10m {again}",
+            f"to give up the place: git claim --leave {again}",
+        )
     return 3
 
 
@@ -221,7 +247,7 @@ def in_time(
                         data=refused.data,
                     ) from None
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
-                progress.show(held, start, left, refused.message)
+                progress.show(held, start, left, refused.message, getattr(refused, "key", ""))
                 late = overdue.check(held, time.monotonic() - start)
                 rest(bell, min(left, _soonest(held), progress.period, late))
                 bell.watch()
@@ -293,15 +319,15 @@ class Progress:
         self._last = ""
         self.period = 1.0 if self._live else _LONGEST
 
-    def show(self, held: list[Row], start: float, left: float, words: str = "") -> None:
+    def show(self, held: list[Row], start: float, left: float, words: str = "", key: str = "") -> None:
         who = sorted({f"{printable(str(claim['path']))} held by {claim['agent']}" for claim in held})
         words = words or ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
-        before, self._last = self._last, words  # first, so that Ctrl-C in between finds a line to clear
+        before, self._last = self._last, key or words  # first, so that Ctrl-C in between finds a line to clear
         if self._live:
             waited = time.monotonic() - start
             of = f"{format_duration(int(waited))} of {format_duration(round(waited + left))}"
-            put(2, f"\r\x1b[Kwaiting {of}: {words}"[:200])
-        elif words != before:
+            put(2, "\r\x1b[K" + f"waiting {of}: {words}"[: terminal_width(2) - 1])
+        elif self._last != before:
             self._call.screen.note(f"waiting: {words}")
 
     def clear(self) -> None:

@@ -10,8 +10,9 @@ from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable, shell_word, shown
-from gitcoord.claims.model import Claim, Item, all_claims, expiry_of_claim, is_confirmed, own_claims
-from gitcoord.claims.requests import Request, blocking_claims, directory_of, own_request, requests_around
+from gitcoord.claims.model import Claim, Item, expiry_of_claim, is_confirmed, own_claims
+from gitcoord.claims.requests import own_request
+from gitcoord.claims.waiting import waiters_of
 from gitcoord.git.files import list_files, read_file, remove_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
@@ -166,14 +167,9 @@ def _new_waiters(ctx: Context, snapshot: Snapshot, agent: str) -> list[Record]:
         known, told = "", []
     if known == oid:
         return []
-    state, world = snapshot.state, ctx.world(snapshot)
-    found: dict[int, Request] = {}
-    for claim in all_claims(state, agent):
-        for request in requests_around(state, directory_of(state, claim.item)):
-            if request.agent != agent and blocking_claims(state, world, request, {agent}):
-                found[request.ticket] = request
-    write_file(path, dumps([oid, sorted(found)]).encode())
-    return [found[ticket].to_json() for ticket in sorted(found) if ticket not in told]
+    found = waiters_of(snapshot.state, ctx.world(snapshot), agent)
+    write_file(path, dumps([oid, [request.ticket for request in found]]).encode())
+    return [request.to_json() for request in found if request.ticket not in told]
 
 
 # --- in words

@@ -15,6 +15,7 @@ from gitcoord.claims.model import (
     conflicts_of,
     covers_item,
     expiry_of_claim,
+    is_confirmed,
     overlapping,
 )
 from gitcoord.git.files import is_directory
@@ -64,21 +65,17 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: b
     hidden = 0 if expired else len(rows) - len(live)
     return {
         "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
-        **_waiting(state, agent if mine else ""), "halt": halt_record(state), **_server_claims(ctx, snapshot, rows_of, rows),
+        **_waiting(state, world, agent if mine else ""), "halt": halt_record(state), **_server_claims(ctx, snapshot, rows_of, rows),
     }  # fmt: skip
 
 
-def _waiting(state: State, agent: str = "", item: Item | None = None) -> dict[str, object]:
-    """`waits`: the requests in the queue by ticket, where there are some; those of one agent, or those around an item."""
+def _waiting(state: State, world: World, agent: str = "", item: Item | None = None) -> dict[str, object]:
+    """`waits`: the requests in the queue, in order, where there are some; those of one agent, or those around an item."""
     if not state.names("waits"):
         return {}
-    from gitcoord.claims.requests import all_requests, directory_of, own_requests, requests_around
+    from gitcoord.claims.waiting import own_waits, waits
 
-    if item is not None:
-        requests = requests_around(state, directory_of(state, item))
-    else:
-        requests = own_requests(state, agent) if agent else all_requests(state)
-    rows = [r.to_json() for r in requests]
+    rows = own_waits(state, world, agent) if agent else waits(state, world, item)
     return {"waits": rows} if rows else {}
 
 
@@ -121,7 +118,8 @@ def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Ac
 
 def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
     verdict = expiry_of_claim(state, world, claim)
-    return {**claim.to_json(verdict.expires_in), "silent": verdict.expired}
+    reserved = claim.reserved is not None and not is_confirmed(world, claim)
+    return {**claim.to_json(verdict.expires_in), "silent": verdict.expired, **({"reserved": True} if reserved else {})}
 
 
 def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
@@ -135,7 +133,11 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
 
     rows = rows_of(snapshot.state, world)
     send_due_heartbeat(ctx, snapshot, world, actor)
-    return {"claims": rows, **_waiting(snapshot.state, item=item), **_server_claims(ctx, snapshot, rows_of, rows)}
+    return {
+        "claims": rows,
+        **_waiting(snapshot.state, world, item=item),
+        **_server_claims(ctx, snapshot, rows_of, rows),
+    }
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...], unseen: Unseen | None = None) -> dict[str, object]:
@@ -179,7 +181,7 @@ def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, ob
     row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
     row["held"] = [{**claim.to_json(verdict.expires_in), "silent": False} for claim, verdict in held]
     row["verdict"] = "held" if held else "mine" if mine else "free"
-    return row
+    return row | _waiting(state, world, item=item)
 
 
 def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[str, object]]) -> None:

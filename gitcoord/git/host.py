@@ -129,3 +129,11 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def terminal_width(fd: int) -> int:
+    """Columns of the terminal; 80 where that is unknown."""
+    try:
+        return posix.get_terminal_size(fd).columns or 80
+    except OSError:
+        return 80

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.gates.judge import path_word
 from gitcoord.guard.findings import Finding, strictest
@@ -66,18 +65,11 @@ def _cursor_hints(session: GuardSession, found: list[Finding]) -> list[str]:
 def _holders(finding: Finding) -> list[str]:
     if not finding.held:
         return []
-    from gitcoord.terminal.screen import ago, expiry
+    from gitcoord.terminal.screen import ago, expected, expiry
 
     lines = []
     for claim in finding.held[:_SHOWN]:
         reason = f": {printable(str(claim['reason']))}" if claim["reason"] else ""
-        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {_expected(claim)}{expiry(claim)}{reason}")
+        words = (expected(claim), expiry(claim))
+        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {', '.join(filter(None, words))}{reason}")
     return lines
-
-
-def _expected(claim: dict[str, object]) -> str:
-    """Until when the holder thinks it needs the path; '' where it did not say, or that time is over."""
-    from time import time
-
-    left = int(str(claim["since"])) + int(str(claim["expected_seconds"])) - int(time())
-    return f"expected {format_duration(left)} more, " if left > 0 and claim["expected_seconds"] else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import shown
 from gitcoord.claims import pathspec as paths
+from gitcoord.claims.cli_views import waiting_lines
 from gitcoord.journal.why import why as app_why
 from gitcoord.journal.why import why_numbered
 from gitcoord.terminal.call import Call, number
@@ -33,8 +34,8 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     rows = [[str(row["seq"]), ago(row["at"]), str(row["words"])] for row in story]
     call.screen.say(*call.screen.table(rows, ["dim", "yellow", ""]))
     claims = result["claims"]
-    if claims or result.get("server_claims"):
-        lines = call.screen.claim_lines(claims) + call.screen.server_lines(result)
+    if claims or result.get("server_claims") or result.get("waits"):
+        lines = [*call.screen.claim_lines(claims), *call.screen.server_lines(result), *waiting_lines(result)]
         call.screen.say("now:", *("  " + line for line in lines))
     elif story:
         call.screen.say("now nobody holds it")

@@ -9,6 +9,7 @@ from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.startup.annotations import Callable, Iterable
+from gitcoord.startup.namedtuple import NamedTuple
 
 UNNAMED = ("close", "deploy")  # kinds that tell of a path without naming it
 _MOST = 3
@@ -24,6 +25,7 @@ class About:
         self._case = case
         self._key = fold(item.name, case=case)
         self.handoffs: set[str] = set()  # handoffs that offered it
+        self.waits: dict[int, Wait] = {}  # requests for it that have not ended, by ticket
 
     def marks(self) -> list[str]:
         """The beginnings, in an event's JSON, of the paths that concern it, in whatever case. Every event that tells of it has one of these
@@ -69,8 +71,53 @@ def words(event: Event, about: About) -> list[str]:
     """The lines about the path that the event itself gives."""
     tell = _LINES.get(event.kind)
     if tell is not None:
-        return [f"{line}{_because(event.body)}" for line in tell(event, event.body, about)]
-    return [_subject(event)] if _mentions(event.body, about) else []
+        lines = [f"{line}{_because(event.body)}" for line in tell(event, event.body, about)]
+    else:
+        lines = [_subject(event)] if _mentions(event.body, about) else []
+    return lines + _granted(event, about)
+
+
+# --- waits: one line each, where the wait ends
+
+
+class Wait(NamedTuple):
+    agent: str
+    at: int
+    reason: str
+
+    def words(self, until: int, end: str) -> str:
+        because = f": {printable(self.reason)}" if self.reason else ""
+        return f"{self.agent} waited {format_duration(max(0, until - self.at))}, {end}{because}"
+
+
+def _granted(event: Event, about: About) -> list[str]:
+    """A line for each request that the event grants."""
+    lines = []
+    for row in event.granted:
+        wait = about.waits.pop(row["ticket"], None) or Wait(row["agent"], event.at, "")
+        names = about.names(row["items"])
+        lines += [wait.words(event.at, "granted" if names == ["it"] else f"granted {_list(names)}")] if names else []
+    return lines
+
+
+def _wait(event: Event, body: Record, about: About) -> list[str]:
+    """The same request again has the ticket of its first event, and is no wait of its own."""
+    if about.names(body["items"]) and not body["ticket"]:
+        about.waits[event.seq] = Wait(event.agent, event.at, body["reason"])
+    return []
+
+
+def _leave(event: Event, body: Record, about: About) -> list[str]:
+    wait = about.waits.pop(body["ticket"], None)
+    if wait is None:
+        return []
+    return [wait.words(event.at, "gave up" if event.agent == wait.agent else f"withdrawn by {event.agent}")]
+
+
+def _ended(event: Event, agent: str, about: About) -> list[str]:
+    """The waits of an agent that end with its session."""
+    tickets = [ticket for ticket, wait in about.waits.items() if wait.agent == agent]
+    return [about.waits.pop(ticket).words(event.at, "until its session ended") for ticket in tickets]
 
 
 def _subject(event: Event) -> str:
@@ -129,11 +176,16 @@ def _release(event: Event, body: Record, about: About) -> list[str]:
 
 
 def _expire(event: Event, body: Record, about: About) -> list[str]:
-    return [
-        f"{claim['agent']} lost {name}: expired after {format_duration(claim['ttl'])} without activity; {event.agent} asked"
-        for claim in body["claims"]
-        if (name := about.name(claim["space"], claim["path"]))
-    ]
+    lines = []
+    for claim in body["claims"]:
+        name, agent = about.name(claim["space"], claim["path"]), claim["agent"]
+        if name and claim["rule"] == "unconfirmed":
+            about.waits[event.seq] = Wait(agent, event.at, "")  # the ticket with which it may wait again
+            lines.append(f"{agent} did not take {name} in time when it was granted; {event.agent} asked")
+        elif name:
+            lost = f"{agent} lost {name}: expired after {format_duration(claim['ttl'])} without activity"
+            lines.append(f"{lost}; {event.agent} asked")
+    return lines
 
 
 def _takeover(event: Event, body: Record, about: About) -> list[str]:
@@ -163,7 +215,7 @@ def _end(event: Event, body: Record, about: About) -> list[str]:
         if event.kind == "kill"
         else f"{whose} ended ({printable(body['cause'])})"
     )
-    lines = [f"{how}: {_list(freed)} was freed"] if freed else []
+    lines = [*_ended(event, body["target"], about), *([f"{how}: {_list(freed)} was freed"] if freed else [])]
     return lines + ([f"{how}: {_list(kept)} stays claimed until it expires"] if kept else [])
 
 
@@ -236,6 +288,6 @@ def _seen(event: Event, body: Record, about: About) -> list[str]:
 _LINES: dict[str, Callable[[Event, Record, About], list[str]]] = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
     "inherit": _inherit, "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
-    "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
+    "wait": _wait, "leave": _leave, "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
     "note": _note, "seen": _seen,
 }  # fmt: skip

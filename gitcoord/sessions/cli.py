@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.names import printable
 from gitcoord.claims.cli import inherited_lines, lost_line, say_released
+from gitcoord.claims.cli_views import place_lines, waiting_lines
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.sessions.cli_brief import brief_lines, headlines
 from gitcoord.sessions.unguarded import unguarded_lines
@@ -98,7 +99,10 @@ def _held(call: Call, result: Record) -> list[str]:
 
 def _waiting(call: Call, result: Record) -> list[str]:
     rows = [f"  approval {row['approval']} of {printable(row['path'])}" for row in result["waiting"]]
+    rows += [f"  {line}" for line in place_lines(result["waits"])]
     lines = [f"you wait for: {len(rows) or 'nothing'}", *rows]
+    waiters = [f"  {line}" for line in waiting_lines({"waits": result["waiters"]})]
+    lines += [f"they wait for what you hold: {len(result['waiters'])}", *waiters] if waiters else []
     asked = [f"  {row['approval']} of {printable(row['path'])}, asked by {row['agent']}" for row in result["to_answer"]]
     if asked:
         lines.append(call.screen.paint(f"waits for your answer: {len(asked)}: git coord approvals", "red"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.names import printable, shell_word
 from gitcoord.claims.cli import inherited_lines, lost_line
+from gitcoord.claims.cli_views import place_lines
 from gitcoord.startup.annotations import Iterable
 
 MOST = 25
@@ -70,6 +71,9 @@ def _own(result: Record) -> list[str]:
     lines += [lost_line(row) for row in result["lost"][:_SHOWN]]
     if result["waiting"]:
         lines.append(f"you wait for a person's approval of {_listed(row['path'] for row in result['waiting'])}")
+    lines += [f"you wait for {line}" for line in place_lines(result["waits"][:_SHOWN])]
+    if result["waiters"]:
+        lines.append(f"{_listed(row['agent'] for row in result['waiters'])} waits for what you hold: git claim list")
     if result["to_answer"]:
         lines.append(f"{len(result['to_answer'])} approval(s) wait for your answer: git coord approvals")
     return lines

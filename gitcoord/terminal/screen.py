@@ -94,6 +94,7 @@ class Screen:
 
     def claim_lines(self, claims: list[Row], fd: int = 1) -> list[str]:
         rows = []
+        late = [""] if any(expected(claim) for claim in claims) else []  # a column only where there is something in it
         for claim in claims:
             units = f" x{claim['units']}" if claim["kind"] == "resource" and claim["units"] != 1 else ""
             rows.append(
@@ -103,11 +104,12 @@ class Screen:
                     str(claim["mode"]),
                     f"#{claim['token']}",
                     expiry(claim),
+                    *(expected(claim) for _ in late),
                     f"since {ago(claim['since'])}",
                     printable(str(claim["reason"])),
                 ]
             )
-        return self.table(rows, ["bold", "cyan", "", "dim", "yellow", "dim", ""], fd)
+        return self.table(rows, ["bold", "cyan", "", "dim", "yellow", *late, "dim", ""], fd)
 
     def server_lines(self, result: Row) -> list[str]:
         """Claims that only the server's history holds, each marked as the server's."""
@@ -119,7 +121,20 @@ def expiry(claim: Row) -> str:
     left = claim["expires_in_seconds"]  # counted from the end of the heartbeat's slot: up to a slot more than the ttl
     if claim.get("silent"):
         return "expired, free to take"
-    return f"{format_duration(min(left, int(str(claim['ttl_seconds']))))} left" if isinstance(left, int) else "alive"
+    if claim.get("reserved") and isinstance(left, int):
+        return f"reserved for {format_duration(left)} more"
+    if not isinstance(left, int):
+        return "alive"
+    return f"expires in {format_duration(min(left, int(str(claim['ttl_seconds']))))}"
+
+
+def expected(claim: Row) -> str:
+    """How much longer the holder thinks that it needs a claim; '' where it did not say."""
+    seconds = int(claim["expected_seconds"] or 0)
+    left = int(claim["since"]) + seconds - int(time.time())
+    if not seconds:
+        return ""
+    return f"expected {format_duration(left)} more" if left > 0 else f"expected to end {format_duration(-left)} ago"
 
 
 def counted(count: int, noun: str) -> str:
@@ -154,8 +169,8 @@ def guarded(screen: Screen, body: Callable[[], int]) -> int:
         return body()
     except GitcoordError as error:
         return screen.fail(error)
-    except KeyboardInterrupt:
-        screen.note("interrupted: nothing was changed")
+    except KeyboardInterrupt as error:
+        screen.note(f"interrupted: {error or 'nothing was changed'}")
         return 130
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""

@@ -62,6 +62,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "inherited": inherited,
         "lost": lost,
         "waiting": _approvals(state, actor.agent),
+        **_queue(state, world, actor.agent),
         "to_answer": _open_approvals(state) if actor.person else [],
         "interrupted": {
             "tasks": _tasks(state, actor.agent, [str(r["path"]) for r in lost if r["kind"] == "task"]),
@@ -172,6 +173,16 @@ def _others(state: State, world: World, agent: str) -> list[Record]:
     return [
         {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, world, r)
     ]
+
+
+def _queue(state: State, world: World, agent: str) -> Record:
+    """`waits`: the agent's own requests; `waiters`: those of others for what it holds."""
+    if not state.names("waits"):
+        return {"waits": [], "waiters": []}
+    from gitcoord.claims.waiting import own_waits, waiters_of
+
+    waiters = [request.to_json() for request in waiters_of(state, world, agent)]
+    return {"waits": own_waits(state, world, agent), "waiters": waiters}
 
 
 def _others_hold(state: State, world: World, agent: str) -> list[Record]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
+from gitcoord.claims.cli_views import waiting_lines
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -25,6 +26,8 @@ def status(call: Call, values: Values, words: list[str]) -> int:
     claims = result["claims"]
     call.screen.say(f"claims: {len(claims) or 'none'}", *("  " + line for line in call.screen.claim_lines(claims)))
     call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
+    if result.get("waits"):
+        call.screen.say(f"waiting: {len(result['waits'])}", *("  " + line for line in waiting_lines(result)))
     known = [agent for agent in result["agents"] if agent["state"] != "ended"]
     call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
     for row in result["unguarded"]:

@@ -30,7 +30,7 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         "ledger": snapshot.head,
         "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
         "claims": listed["claims"],
-        **{key: listed[key] for key in ("server_claims",) if key in listed},
+        **{key: listed[key] for key in ("server_claims", "waits") if key in listed},
         "agents": known,
         "unguarded": unguarded_agents(ctx, known),
         "warnings": warnings,

@@ -166,12 +166,12 @@ def standing(state: State, world: World, mine: Request | None, known: int) -> Re
 
     `known`: the Seq up to which the state is in the ledger."""
     if mine is None:
-        return {"waiting": True, "ticket": 0, "position": 0, "of": 0, "before": [], "held": []}
+        return {"waiting": True, "ticket": 0, "position": 0, "of": 0, "before": [], "held": [], "paths": []}
     rivals = rivals_of(state, world, mine)
     at = next(index for index, each in enumerate(rivals) if each.ticket == mine.ticket)
     return {
         "waiting": True, "ticket": mine.ticket, "position": at + 1, "of": len(rivals),
-        "before": [each.agent for each in rivals[:at]],
+        "before": [each.agent for each in rivals[:at]], "paths": [shown(item.name, item.space) for item in mine.items],
         "held": [c.to_json(_expires_in(state, world, c, known)) for c in blocking_claims(state, world, mine)],
     }  # fmt: skip
 

@@ -1,0 +1,44 @@
+"""Views of the queue: who waits for what, in order; where an agent's own requests stand; who waits for what an agent holds."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record
+from gitcoord.claims.model import Item, all_claims
+from gitcoord.claims.queue import Queue, rivals_of
+from gitcoord.claims.requests import (
+    Request,
+    all_requests,
+    blocking_claims,
+    directory_of,
+    own_requests,
+    requests_around,
+)
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
+
+
+def waits(state: State, world: World, item: Item | None = None) -> list[Record]:
+    """The requests in the queue, or those around an item, in order."""
+    found = requests_around(state, directory_of(state, item)) if item is not None else all_requests(state)
+    return [request.to_json() for request in Queue(state, world, found).requests]
+
+
+def own_waits(state: State, world: World, agent: str) -> list[Record]:
+    """The agent's requests, each with its position among those that conflict with it."""
+    rows: list[Record] = []
+    for request in own_requests(state, agent):
+        rivals = rivals_of(state, world, request)
+        at = next(index for index, each in enumerate(rivals) if each.ticket == request.ticket)
+        place = {"position": at + 1, "of": len(rivals), "before": [each.agent for each in rivals[:at]]}
+        rows.append({**request.to_json(), **place})
+    return rows
+
+
+def waiters_of(state: State, world: World, agent: str) -> list[Request]:
+    """The requests of others that wait for a claim of this agent, by ticket."""
+    found: dict[int, Request] = {}
+    for claim in all_claims(state, agent) if state.names("waits") else ():
+        for request in requests_around(state, directory_of(state, claim.item)):
+            if request.agent != agent and blocking_claims(state, world, request, {agent}):
+                found[request.ticket] = request
+    return [found[ticket] for ticket in sorted(found)]
