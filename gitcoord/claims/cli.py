@@ -134,7 +134,10 @@ def _hints_to_wait(values: Values, words: list[str], refused: GitcoordError) -> 
             f"wait for it: git claim --wait 10m {again}",
             f"or take a place in the queue and go on: git claim --queue {again}",
         )
-    return (f"wait longer: git claim --wait 30m {again}", "do something else meanwhile: git coord task next")
+    return (
+        f"wait longer: git claim --wait 30m {again}",
+        f"or take a place in the queue and do something else meanwhile: git claim --queue {again}",
+    )
 
 
 def _items(call: Call, values: Values, words: list[str]) -> tuple[tuple[Item, ...], list[str]]:

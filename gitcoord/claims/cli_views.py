@@ -95,13 +95,13 @@ def _details(call: Call, claim: Row) -> list[str]:
             "expires",
             f"{expiry(claim).removeprefix('expires ')} (ttl {format_duration(int(str(claim['ttl_seconds'])))})",
         ),
-        ("expected", expected(claim).removeprefix("expected ")),
+        ("expects", expected(claim).removeprefix("expected ")),
         ("since", ago(claim["since"])),
         ("reason", claim["reason"]),
         ("task", claim["task"]),
         ("base", claim["base"]),
     ]
-    lines = [f"  {name + ':':10}{printable(str(value))}" for name, value in rows if value != ""]
+    lines = [f"  {name + ':':9}{printable(str(value))}" for name, value in rows if value != ""]
     return [call.screen.paint(printable(str(claim["path"])), "bold"), *lines]
 
 

@@ -161,10 +161,10 @@ def standing_line(result: Row) -> str:
     place = _FIRST[position] if position < len(_FIRST) else f"{position}th"
     parts = [f"{place} of {result['of']}"]
     for claim in result["held"][:2]:
-        said = [f'"{printable(str(claim["reason"]))}"'] if claim["reason"] else []
-        said += [words] if (words := expected(claim)) else []
         what = "it" if result.get("paths") == [claim["path"]] else printable(str(claim["path"]))
-        parts.append(f"{claim['agent']} holds {what}" + (f": {', '.join(said)}" if said else ""))
+        why = f': "{printable(str(claim["reason"]))}"' if claim["reason"] else ""
+        long = f", {words}" if (words := expected(claim)) else ""
+        parts.append(f"{claim['agent']} holds {what}{why}{long}")
     if len(result["held"]) > 2:
         parts.append(f"{len(result['held']) - 2} more claims are in the way")
     if before:

@@ -114,12 +114,6 @@ def _leave(event: Event, body: Record, about: About) -> list[str]:
     return [wait.words(event.at, "gave up" if event.agent == wait.agent else f"withdrawn by {event.agent}")]
 
 
-def _ended(event: Event, agent: str, about: About) -> list[str]:
-    """The waits of an agent that end with its session."""
-    tickets = [ticket for ticket, wait in about.waits.items() if wait.agent == agent]
-    return [about.waits.pop(ticket).words(event.at, "until its session ended") for ticket in tickets]
-
-
 def _subject(event: Event) -> str:
     return printable(str(kind_of(event.kind).subject(event)))
 
@@ -215,7 +209,7 @@ def _end(event: Event, body: Record, about: About) -> list[str]:
         if event.kind == "kill"
         else f"{whose} ended ({printable(body['cause'])})"
     )
-    lines = [*_ended(event, body["target"], about), *([f"{how}: {_list(freed)} was freed"] if freed else [])]
+    lines = [f"{how}: {_list(freed)} was freed"] if freed else []
     return lines + ([f"{how}: {_list(kept)} stays claimed until it expires"] if kept else [])
 
 

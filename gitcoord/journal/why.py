@@ -37,8 +37,16 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
         lines += deploys.lines(event)
         row = {"seq": event.seq, "at": event.at, "agent": event.agent, "kind": event.kind, "commit": commit.oid}
         story += [{**row, "words": line} for line in lines]
-    left_out = max(0, len(story) - limit) if limit else 0
+        if event.kind == "wait" and event.seq in about.waits:
+            story.append({**row, "words": ""})  # told where it ends
     now = overlapping_claims(ctx, actor, item)
+    open_waits = [wait["ticket"] for wait in now.get("waits", ())]  # type: ignore[attr-defined]
+    for row in story:
+        # The end of a session names no path.
+        if not row["words"] and row["seq"] in about.waits and row["seq"] not in open_waits:
+            row["words"] = f"{row['agent']} waited for it, until its session ended"
+    story = [row for row in story if row["words"]]
+    left_out = max(0, len(story) - limit) if limit else 0
     return {**now, "story": story[left_out:], "left_out": left_out}
 
 

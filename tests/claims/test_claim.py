@@ -69,7 +69,7 @@ def test_refused_names_holder_time_and_reason_and_the_next_command(world: World)
     lines = done.err.splitlines()
     assert lines[0] == "error: 'src' held by alice"
     assert lines[1].split("  ")[1:5] == ["src/a.py", "alice", "write", "#3"]
-    assert lines[1].endswith("fix the parser") and " left  since " in lines[1]
+    assert lines[1].endswith("fix the parser") and "  expires in 30m" in lines[1]
     assert lines[2] == "hint: wait for it: git claim --wait 10m src"
     assert lines[3] == "hint: or take a place in the queue and go on: git claim --queue src"
     assert len(lines) == 4
@@ -275,7 +275,7 @@ def _waits(process: subprocess.Popen[bytes]) -> str:
 def test_a_waiter_gets_the_path_when_it_is_released(world: World) -> None:
     world.take("src")
     with world.started("--wait", "60s", "src/a.py", agent="bob") as waiter:
-        assert _waits(waiter) == "waiting: src held by alice; 1st of 1 in the queue\n"
+        assert _waits(waiter) == "waiting: 1st of 1; alice holds src\n"
         world.free()
         out, err = waiter.communicate(timeout=30)
     assert (waiter.returncode, err) == (0, b"")
@@ -295,9 +295,13 @@ def test_waiting_ends_in_time(world: World) -> None:
     done = world.claim("--wait", "1s", "src", agent="bob")
     assert (done.code, done.out) == (3, "")
     lines = done.err.splitlines()
-    place = 'src held by alice ("busy"); 1st of 1 in the queue'
+    place = '1st of 1; alice holds it: "busy"'
     assert lines[:2] == [f"waiting: {place}", f"error: waited 1s: {place}"]
     assert lines[2].split()[:2] == ["src", "alice"]
+    assert lines[3:] == [
+        "hint: wait longer: git claim --wait 30m src",
+        "hint: or take a place in the queue and do something else meanwhile: git claim --queue src",
+    ]
     assert world.events()[-2:] == ["wait for src by bob", "leave src of bob"]
     row = world.claim("--wait", "1s", "src", "--json", agent="bob").json
     assert (row["ok"], row["error"], row["held"][0]["agent"]) == (False, "timeout", "alice")
@@ -309,7 +313,8 @@ def test_ctrl_c_withdraws(world: World) -> None:
         _waits(waiter)
         waiter.send_signal(signal.SIGINT)
         out, err = waiter.communicate(timeout=30)
-    assert (waiter.returncode, out, err) == (130, b"", b"interrupted: nothing was changed\n")
+    assert (waiter.returncode, out) == (130, b"")
+    assert err == b"interrupted: left the queue (ticket 5), nothing was claimed\n"
     assert world.events()[-1] == "leave src of bob"
     world.free()
     assert world.claims() == []
@@ -318,11 +323,11 @@ def test_ctrl_c_withdraws(world: World) -> None:
 def test_ctrl_c_at_a_terminal_withdraws(world: World) -> None:
     world.take("src")
     with world.terminal("--wait", "60s", "src", agent="bob") as waiter:
-        waiter.until(lambda shown: b"waiting " in shown and b"src held by alice" in shown)
+        waiter.until(lambda shown: b"waiting " in shown and b"alice holds it" in shown)
         os.killpg(waiter.process.pid, signal.SIGINT)
         done = waiter.end()
     assert done.code == 130
-    assert done.out.endswith("\r\x1b[Kinterrupted: nothing was changed\n")
+    assert done.out.endswith("\r\x1b[Kinterrupted: left the queue (ticket 5), nothing was claimed\n")
 
 
 def test_waiting_is_for_what_is_held_not_for_what_is_forbidden(world: World) -> None:
@@ -544,10 +549,22 @@ def test_list(world: World) -> None:
     done = world.claim("list")
     rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in done.out.splitlines()]
     assert [row[:4] for row in rows] == [["docs", "bob", "read", "#5"], ["src/a.py", "alice", "write", "#3"]]
-    assert rows[1][-1] == "fix" and rows[0][4] in ("2h left", "1h59m left")
+    assert rows[1][-1] == "fix" and rows[0][4] in ("expires in 2h", "expires in 1h59m")
     assert world.claim().out.split("since")[0] == done.out.split("since")[0]
     assert [line.split()[0] for line in world.claim("list", "--mine").out.splitlines()] == ["src/a.py"]
     assert world.claim("list", agent="").code == 0
+
+
+def test_when_it_expires_and_when_its_holder_expects_to_be_done_are_two_columns(world: World) -> None:
+    world.take("src/a.py", "--expect", "5m", "-m", "fix")
+    world.take("docs", agent="bob")
+    rows = [line.split("  ") for line in world.claim("list").out.splitlines()]
+    (row,) = [[cell.strip() for cell in row if cell.strip()] for row in rows if row[0] == "src/a.py"]
+    assert row[4].startswith("expires in 30m") and row[5] in ("expected 5m more", "expected 4m59s more")
+    assert len({line.index("since") for line in world.claim("list").out.splitlines()}) == 1, (
+        "also where none is expected"
+    )
+    assert "  expects: " in world.claim("show", "src/a.py").out
 
 
 def test_list_hides_silent_holders_and_says_so(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from contextlib import ExitStack
 
@@ -102,10 +103,56 @@ def test_leave_without_a_path_leaves_every_place(world: World) -> None:
 def test_everybody_sees_who_waits(world: World) -> None:
     world.take("src/a.py")
     ticket = _queue(world, "bob", "src/a.py", "-m", "new login")["ticket"]
-    line = f"bob waits for src/a.py (since now, ticket {ticket}, new login)\n"
-    assert line in world.claim("list").out
-    assert line in world.claim("show", "src").out
-    assert "held by alice, 1 waiting" in world.claim("src/a.py", agent="carol").err
+    line = rf"bob waits for src/a.py \(since (now|\d+s ago), ticket {ticket}, new login\)\n"
+    assert re.search(f"^{line}", world.claim("list").out, re.M)
+    assert re.search(f"^{line}", world.claim("show", "src").out, re.M)
+    refused = world.claim("src/a.py", agent="carol").err
+    assert "held by alice, 1 waiting" in refused
+    assert "hint: wait for it: git claim --wait 10m src/a.py\n" in refused and "git claim --queue src/a.py" in refused
+    assert re.search(f"^  {line}", world.claim("check", "src/a.py", agent="carol").out, re.M)
+    assert re.search(f"^waiting: 1\n  {line}", world.coord("status", agent="carol").out, re.M)
+    for row in (world.coord("status", "--json").json, world.claim("check", "src", "--json").json["paths"][0]):
+        assert [wait["ticket"] for wait in row["waits"]] == [ticket]
+
+
+def test_requests_are_listed_in_the_order_in_which_they_go(world: World) -> None:
+    world.take("src")
+    _queue(world, "bob")
+    _queue(world, "carol", "src", "--priority", "high")
+    assert [row["agent"] for row in world.claim("list", "--json").json["waits"]] == ["carol", "bob"]
+    (mine,) = world.claim("list", "--mine", "--json", agent="bob").json["waits"]
+    assert (mine["position"], mine["of"], mine["before"]) == (2, 2, ["carol"])
+
+
+def test_many_requests_are_counted(world: World) -> None:
+    world.take("src")
+    for number in range(22):
+        _queue(world, f"agent{number}")
+    assert world.claim("list").out.endswith("\n2 more wait\n")
+
+
+def test_a_waiting_line_says_position_holder_and_who_is_before(world: World) -> None:
+    world.take("src", "-m", "new login", "--expect", "5m")
+    _queue(world, "bob")
+    done = world.claim("--queue", "src", agent="carol")
+    first = done.out.partition(", expected ")
+    assert re.match(r'in the queue, ticket \d+: 2nd of 2; alice holds it: "new login"$', first[0])
+    assert re.match(r"(5m|4m59s) more; bob is before you\n$", first[2])
+    assert "hint: to give up the place: git claim --leave src\n" in done.err
+
+
+def test_without_a_terminal_a_line_comes_only_when_something_changes(world: World) -> None:
+    world.take("src", "--expect", "5m")
+    _queue(world, "bob")
+    with world.started("--wait", "60s", "src", agent="carol") as waiter:
+        assert _waits(waiter).startswith("waiting: 2nd of 2; alice holds it, expected ")
+        _queue(world, "dave")
+        assert _waits(waiter).startswith("waiting: 2nd of 3; ")
+        assert world.claim("--leave", agent="bob").code == 0
+        assert _waits(waiter).startswith("waiting: 1st of 2; ")
+        world.free()
+        out, err = waiter.communicate(timeout=30)
+    assert out.startswith(b"claimed src") and err.count(b"waiting:") == 0
 
 
 def test_a_plain_claim_does_not_jump_the_queue(world: World) -> None:

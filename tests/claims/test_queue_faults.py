@@ -45,7 +45,7 @@ def test_the_others_go_on_when_the_first_is_stopped_and_it_is_told_when_it_wakes
             world.free()
             assert carol.communicate(timeout=30)[0].startswith(b"claimed src")
         bob.send_signal(signal.SIGCONT)
-        assert _waits(bob) == "waiting: src held by carol; 1st of 1 in the queue\n"
+        assert _waits(bob) == "waiting: 1st of 1; carol holds it\n"
         world.free("carol")
         assert bob.communicate(timeout=30)[0].startswith(b"claimed src")
 

@@ -156,8 +156,8 @@ def test_relative_times(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_expiry_in_words() -> None:
     claim = {"ttl_seconds": 1800, "expires_in_seconds": 90}
-    assert expiry(claim) == "1m30s left"
-    assert expiry({**claim, "expires_in_seconds": 1823}) == "30m left", "a heartbeat counts to the end of its slot"
+    assert expiry(claim) == "expires in 1m30s"
+    assert expiry({**claim, "expires_in_seconds": 1823}) == "expires in 30m", "a heartbeat counts to the end of its slot"
     assert expiry({**claim, "expires_in_seconds": None}) == "alive"
     assert expiry({**claim, "expires_in_seconds": 0, "silent": True}) == "expired, free to take"
 
@@ -165,5 +165,5 @@ def test_expiry_in_words() -> None:
 def test_progress_of_a_wait_at_a_terminal_leaves_no_trace(world: World) -> None:
     done = world.at_terminal("--wait", "1s", "src/a.py", agent="bob")
     assert done.code == 3
-    assert done.out.startswith("\r\x1b[Kwaiting 0s of 1s: src/a.py held by alice")
+    assert done.out.startswith("\r\x1b[Kwaiting 0s of 1s: 1st of 1; alice holds it")
     assert "\r\x1b[Kerror: waited 1s" in done.out

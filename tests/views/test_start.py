@@ -157,3 +157,16 @@ def test_settings_that_make_no_sense(world: World) -> None:
     assert "start.state" in row["message"]
     world.commit({".gitcoord/config": "[start]\n\tstate = docs\n"})
     assert holds(world.coord("start", "--json"), "started")["memory"][0]["version"] == ""
+
+
+def test_the_queue_at_the_start(world: World) -> None:
+    world.take("src")
+    assert world.claim("--queue", "src", "-m", "new login", agent="bob").code == 3
+    row = holds(world.coord("start", "--json", agent="bob"), "started")
+    assert [(wait["paths"], wait["position"], wait["of"]) for wait in row["waits"]] == [(["src"], 1, 1)]
+    assert [wait["agent"] for wait in holds(world.coord("start", "--json"), "started")["waiters"]] == ["bob"]
+    ticket = row["waits"][0]["ticket"]
+    assert f"you wait for: 1\n  src: 1 of 1, ticket {ticket}, since " in world.coord("start", agent="bob").out
+    assert "they wait for what you hold: 1\n  bob waits for src (since " in world.coord("start").out
+    assert f"you wait for src: 1 of 1, ticket {ticket}" in world.coord("start", "--brief", agent="bob").out
+    assert "bob waits for what you hold: git claim list" in world.coord("start", "--brief").out
