@@ -157,7 +157,9 @@ def test_relative_times(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_expiry_in_words() -> None:
     claim = {"ttl_seconds": 1800, "expires_in_seconds": 90}
     assert expiry(claim) == "expires in 1m30s"
-    assert expiry({**claim, "expires_in_seconds": 1823}) == "expires in 30m", "a heartbeat counts to the end of its slot"
+    assert expiry({**claim, "expires_in_seconds": 1823}) == "expires in 30m", (
+        "a heartbeat counts to the end of its slot"
+    )
     assert expiry({**claim, "expires_in_seconds": None}) == "alive"
     assert expiry({**claim, "expires_in_seconds": 0, "silent": True}) == "expired, free to take"
 
