@@ -7,8 +7,8 @@ from gitcoord.claims.model import Item, all_claims
 from gitcoord.claims.queue import Queue, rivals_of
 from gitcoord.claims.requests import (
     Request,
+    Requests,
     all_requests,
-    blocking_claims,
     directory_of,
     own_requests,
     requests_around,
@@ -20,7 +20,7 @@ from gitcoord.ledger.world import World
 def waits(state: State, world: World, item: Item | None = None) -> list[Record]:
     """The requests in the queue, or those around an item, in order."""
     found = requests_around(state, directory_of(state, item)) if item is not None else all_requests(state)
-    return [request.to_json() for request in Queue(state, world, found).requests]
+    return [request.to_json() for request in sorted(found, key=Queue(state, world).rank)]
 
 
 def own_waits(state: State, world: World, agent: str) -> list[Record]:
@@ -37,8 +37,9 @@ def own_waits(state: State, world: World, agent: str) -> list[Record]:
 def waiters_of(state: State, world: World, agent: str) -> list[Request]:
     """The requests of others that wait for a claim of this agent, by ticket."""
     found: dict[int, Request] = {}
+    requests = Requests(state, world)  # reads each claim once
     for claim in all_claims(state, agent) if state.names("waits") else ():
         for request in requests_around(state, directory_of(state, claim.item)):
-            if request.agent != agent and blocking_claims(state, world, request, {agent}):
+            if request.agent != agent and requests.blocking_claims(request, {agent}):
                 found[request.ticket] = request
     return [found[ticket] for ticket in sorted(found)]
