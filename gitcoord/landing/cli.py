@@ -15,6 +15,7 @@ from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_check import Checks
 from gitcoord.landing.model import WAYS, Rules, rules_of
+from gitcoord.landing.model import Landing as Landed
 from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, source_of
 from gitcoord.landing.turn import Turn, changed_paths, needed
 from gitcoord.ledger.sessions import Actor
@@ -42,13 +43,18 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     try:
         if values.get("abort"):
             return _abort(call, actor)
-        for branch in finish_open(call.ctx, actor):
-            call.screen.note(f"note: the landing of {printable(branch)} had been interrupted, and is on record now")
+        finished = finish_open(call.ctx, actor)
+        for landing in finished:
+            call.screen.note(
+                f"note: the landing of {printable(landing.branch)} had been interrupted, and is on record now"
+            )
         if values.get("continue"):
             return _continue(call, actor)
         order, rules = _order(call, values, words, actor)
         if values.get("dry-run"):
             return _dry_run(call, actor, order, rules)
+        if any((row.agent, row.branch, row.tip) == (actor.agent, order.branch, order.tip) for row in finished):
+            return _say_finished(call, order, finished)
         return _Command(call, values, actor, order, rules).run()
     finally:
         flock.release(lock)
@@ -189,6 +195,15 @@ class _Command:
             self._call.screen.note("note: --done: the branch has no work tree of 'git coord worktree add'")
             return
         done(self._call, {}, [trees[0].name])
+
+
+def _say_finished(call: Call, order: Order, finished: list[Landed]) -> int:
+    """This very landing had been interrupted after trunk had moved: it is complete now."""
+    row = next(row for row in finished if (row.branch, row.tip) == (order.branch, order.tip))
+    result = {**row.to_json(), "already": True}
+    call.screen.answer({key: result[key] for key in result if key not in ("agent", "at")})
+    call.screen.say(f"{printable(order.branch)} on {printable(order.trunk)} already: {row.new[:12]}")
+    return 0
 
 
 def _say_refused(call: Call, actor: Actor, error: NotAllowed) -> int:

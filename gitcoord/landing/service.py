@@ -21,6 +21,7 @@ from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin, is_own
 from gitcoord.landing.follow import Following, finish_following
+from gitcoord.landing.model import Landing as Landed
 from gitcoord.landing.model import open_landing, open_landings, own_turn
 from gitcoord.landing.scratch import remove_abandoned
 from gitcoord.landing.turn import changed_paths, turn_over
@@ -252,15 +253,15 @@ def _lost(result: Row) -> Row:
     return {"lost": result["lost"]} if "lost" in result else {}
 
 
-def finish_open(ctx: Context, actor: Actor) -> list[str]:
-    """Finish the landings that trunk contains and whose process has died; remove what such processes left in this clone. Gives the
-    branches that were found on trunk."""
+def finish_open(ctx: Context, actor: Actor) -> list[Landed]:
+    """Finish the landings that trunk contains and whose process has died; remove what such processes left in this clone. Gives those
+    that were found on trunk."""
     remove_abandoned(ctx)
     snapshot = read_snapshot(ctx)
     trunk = Trunk(ctx, snapshot)
     if not ctx.remote:
         finish_following(ctx, trunk.ref)
-    found: list[str] = []
+    found: list[Landed] = []
     under_way = open_landings(snapshot.state)
     if under_way:
         trunk.fetch()
@@ -268,7 +269,7 @@ def finish_open(ctx: Context, actor: Actor) -> list[str]:
     for landing in under_way:
         if landing.new in on_trunk:
             done = transact(ctx, land_event.decide, Land(actor, landing.agent, landing.seq))
-            found += [landing.branch] if done["landed"] else []
+            found += [landing] if done["landed"] else []
     return found
 
 

@@ -150,7 +150,8 @@ def receive(
         else:
             sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)
         _note(ctx, registry, parts, sessions)
-    return code.judge() if code is not None else []
+    landed = {str(event.body["new"]) for event in events if event.kind == "land"}
+    return code.judge(landed) if code is not None else []
 
 
 def _code(

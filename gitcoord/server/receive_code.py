@@ -13,6 +13,7 @@ from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.judge import CommitChange, Verdict
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
+from gitcoord.landing.model import open_landings, rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
@@ -136,12 +137,14 @@ class CodePush(GateBase):
 
     # --- judging
 
-    def judge(self) -> list[tuple[Verdicts, list[Verdict]]]:
-        """The verdicts on each ref; the ledger is read again."""
+    def judge(self, landed: set[str]) -> list[tuple[Verdicts, list[Verdict]]]:
+        """The verdicts on each ref; the ledger is read again. `landed`: the tips of trunk that `land` events of this push name."""
         self._read_ledger()
         found = []
         for gathered in self._gathered:
             move, is_sync = gathered.move, gathered.move.ref == self._trunk
+            if is_sync:
+                self._require_landing(gathered, landed)
             stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
             lands = _yes if is_sync or gathered.deploys else _no
             outcome = self._judge(gathered.policy, gathered.steps, pushed=True, lands=lands)
@@ -149,6 +152,18 @@ class CodePush(GateBase):
                 outcome = self._validated(outcome, gathered.policy, move.old if is_sync else None, move.new)
             found.append((outcome, stale))
         return found
+
+    def _require_landing(self, gathered: _Gathered, landed: set[str]) -> None:
+        """Refused where trunk's policy lets agents move it by landings alone, and this is none."""
+        if self.actor.person or gathered.move.new in landed:
+            return
+        if not rules_of(Source(self._ctx, gathered.policy).pairs).only:
+            return
+        if gathered.move.new in {landing.new for landing in open_landings(self._snapshot.state)}:
+            return  # its record comes first where pushes are not atomic
+        raise refused(
+            "landing", f"'{printable(self.sync)}' is moved by landings alone ([land] only)", "git coord land <branch>"
+        )
 
     def _policy_commit(self) -> str:
         return next(iter(self._tips()), "")
