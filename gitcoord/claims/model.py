@@ -15,6 +15,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)
 DEFAULT_TTL = 30 * 60
+_AT_ONCE = 32  # directories that are read together
 MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
 TURN = "land/"  # resources so named are turns of landing (`gitcoord/landing`)
 
@@ -191,6 +192,22 @@ def all_claims(state: State, agent: str = "") -> list[Claim]:
     """All claims, or those of one agent."""
     found = state.named("claims", f"@{agent}") if agent else state.below("claims")
     return [Claim.from_record(record, file) for file, record in sorted(found.items())]
+
+
+def some_claims(state: State, most: int, *, besides: str) -> tuple[list[Claim], bool]:
+    """Up to `most` claims of other agents, the others unread; and whether there are more. By path, not by age."""
+    todo, files = ["claims"], list[str]()
+    while todo and len(files) <= most:
+        some, todo = todo[:_AT_ONCE], todo[_AT_ONCE:]
+        state.prefetch(("names", directory) for directory in some)
+        found = [f"{directory}/{name}" for directory in some for name in state.names(directory)]
+        leaves = [file for file in found if "/@" in file]
+        files += [file for file in leaves if not file.endswith(f"/@{besides}")]
+        todo = [*(directory for directory in found if "/@" not in directory), *todo]
+    read = sorted(files[:most])
+    state.prefetch(("file", file) for file in read)
+    records = ((state.get(file), file) for file in read)
+    return [Claim.from_record(record, file) for record, file in records if record is not None], len(files) > most
 
 
 def claims_part(agent: str = "") -> Part:

@@ -106,7 +106,9 @@ def _others(result: Record) -> list[str]:
     for row in rows[:_SHOWN]:
         reason = f": {printable(row['reason'])}" if row["reason"] else ""
         lines.append(f"{row['agent']} holds {printable(row['path'])}{reason}")
-    if len(rows) > _SHOWN:
+    if result["others_hold_more"]:
+        lines.append("others hold many more: git claim list --all")
+    elif len(rows) > _SHOWN:
         lines.append(f"others hold {len(rows) - _SHOWN} more: git claim list --all")
     holders = {row["agent"] for row in rows}
     idle = [row["agent"] for row in result["others"] if row["agent"] not in holders]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
 from gitcoord.base.names import ROOT, check_path, shown
-from gitcoord.claims.model import all_claims
+from gitcoord.claims.model import some_claims
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import exists
@@ -35,6 +35,7 @@ MEMORY = ("state", "decisions", "lessons")
 NEXT_TASKS = 3
 _MOST = 64 << 10  # bytes of a file that are shown
 _APPROVALS = 20
+_OTHERS = 100  # claims of others
 
 
 def begin(ctx: Context, actor: Actor) -> Record:
@@ -72,7 +73,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "handoffs": [row for row in offered if row["for_you"]],
         "tasks": _next_tasks(state),
         "others": _others(state, world, actor.agent),
-        "others_hold": _others_hold(state, world, actor.agent),
+        **_others_hold(state, world, actor.agent),
         "missing_gates": missing(ctx),
         "notes": _notes(state, actor.agent, opened["claims"], world),  # type: ignore[arg-type]
     }
@@ -185,13 +186,14 @@ def _queue(state: State, world: World, agent: str) -> Record:
     return {"waits": own_waits(state, world, agent), "waiters": waiters}
 
 
-def _others_hold(state: State, world: World, agent: str) -> list[Record]:
-    """The live claims of others, the oldest first."""
-    claims = [claim for claim in all_claims(state) if claim.agent != agent]
+def _others_hold(state: State, world: World, agent: str) -> Record:
+    """The live claims of others, up to a number, the oldest first; and whether there are more."""
+    claims, more = some_claims(state, _OTHERS, besides=agent)
     world.prefetch_heartbeats(claim.agent for claim in claims)
     live = [c for c in claims if not expiry_of(state, world, c.agent, c.session, c.ttl).expired]
     live.sort(key=lambda claim: claim.token)
-    return [{"path": shown(c.path, c.space), "agent": c.agent, "reason": c.reason} for c in live]
+    rows = [{"path": shown(c.path, c.space), "agent": c.agent, "reason": c.reason} for c in live]
+    return {"others_hold": rows, "others_hold_more": more}
 
 
 def _approvals(state: State, agent: str) -> list[Record]:

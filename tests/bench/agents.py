@@ -51,7 +51,7 @@ class Spent(NamedTuple):
 
 
 class Arm:
-    """What agents do about each other. One for each run."""
+    """The way in which agents treat each other. One for each run."""
 
     def __init__(self, place: Place, where: Path) -> None:
         self.place = place

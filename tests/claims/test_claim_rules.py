@@ -11,11 +11,13 @@ from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.model import some_claims
 from gitcoord.claims.take import Take
 from gitcoord.ledger.event import Decision, Event, Illegal, apply
 from gitcoord.ledger.events.adopt import Adopt
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Part, State
 from gitcoord.ledger.world import Resource
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.start import Start
@@ -564,3 +566,27 @@ def test_adopting(world: World) -> None:
     world.must("adopt", Adopt(ALICE, {"local": 2}))
     record = world.state.get("format")
     assert record is not None and record["authority"] == {"local": 2}
+
+
+# --- some of many
+
+
+def test_some_claims_are_found_without_reading_the_others(world: World) -> None:
+    take(world, ALICE, *(f"src/part{n % 7}/file{n}" for n in range(300)))
+    take(world, BOB, "docs", "lib")
+    whole, read = world.state, list[str]()
+
+    def source(state: State, parts: list[Part]) -> None:
+        for kind, path in parts:
+            if kind == "names":
+                state.load_names(path, whole.names(path))
+            else:
+                assert kind == "file"
+                state.load_file(path, whole.get(path))
+                read.append(path)
+
+    found, more = some_claims(State(source=source), 20, besides="bob")
+    assert (len(found), more, len(read)) == (20, True, 20)
+    assert {claim.agent for claim in found} == {"alice"}
+    found, more = some_claims(State(source=source), 20, besides="alice")
+    assert ([claim.path for claim in found], more) == (["docs", "lib"], False)

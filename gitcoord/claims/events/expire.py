@@ -45,19 +45,34 @@ class Sweep(NamedTuple):
 
 def decide(state: State, command: Sweep, world: World) -> Decision:
     raise_if(halted(state) or dead(state, world, command.actor.agent))
-    others = [c for c in all_claims(state) if c.agent != command.actor.agent]
-    if command.only:
-        only = set(command.only)
-        others = [c for c in others if c.key in only]
-    world.prefetch_heartbeats(c.agent for c in others)
-    judged = [(c, expiry_of_claim(state, world, c)) for c in others]
-    expired = [(c, s) for c, s in judged if s.expired]
+    expired = _expired(state, command, world)
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     beats = add_expire(chain, world, expired, beats)
     result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in expired], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
+
+
+def _expired(state: State, command: Sweep, world: World) -> list[tuple[Claim, Expiry]]:
+    """The claims of others that have expired. Those of one session with one ttl are judged together: they are few, claims are many."""
+    own, only = f"/@{command.actor.agent}", set(command.only)
+    records = {file: record for file, record in state.below("claims").items() if not file.endswith(own)}
+    world.prefetch_heartbeats(dict.fromkeys(file.rpartition("/@")[2] for file in records))
+    verdicts: dict[str, Expiry] = {}
+    found = []
+    for file, record in records.items():
+        token = record.get("token") if "reserved" in record else 0
+        group = f"{record.get('agent')} {record.get('session')} {record.get('ttl')} {token}"
+        verdict = verdicts.get(group)
+        if verdict is not None and not verdict.expired:
+            continue
+        claim = Claim.from_record(record, file)
+        if verdict is None:
+            verdict = verdicts[group] = expiry_of_claim(state, world, claim)
+        if verdict.expired and (not only or claim.key in only):
+            found.append((file, claim, verdict))
+    return [(claim, verdict) for _, claim, verdict in sorted(found)]
 
 
 def _lapses(chain: Chain, command: Sweep, world: World) -> list[Heartbeat]:
