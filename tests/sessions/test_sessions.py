@@ -254,10 +254,11 @@ def test_a_holders_own_sweep_beats_first(world: World) -> None:
 def test_a_sweep_expires_all_that_may_be(world: World) -> None:
     take(world, ALICE, "a", "b", ttl=60)
     take(world, BOB, "c", ttl=3600)
+    take(world, ALICE, "d", "e", ttl=7200)
     assert world.must("expire", Sweep(CAROL)).events == []
     world.host.advance(1000)
     assert len(world.must("expire", Sweep(CAROL)).events) == 1
-    assert world.held() == {("c", "bob", "write")}
+    assert world.held() == {("c", "bob", "write"), ("d", "alice", "write"), ("e", "alice", "write")}
 
 
 # --- instances
