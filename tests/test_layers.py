@@ -99,7 +99,7 @@ RULES = {
     "policy": "model overlay roles waiting",
     "server": "retrace",
     "sessions": "admission",
-    "tasks": "contracts model session_hooks workers",
+    "tasks": "contracts model session_hooks waiters workers",
 }
 PURE_PACKAGES = ("base", "validators", "shell")
 NOT_PURE = ("shell/parse",)  # these know the parser's library

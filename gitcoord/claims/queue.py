@@ -5,6 +5,7 @@
 - The order: requests that were overtaken as often as the settings allow, then by priority, then by ticket.
 - A request that goes past one that cannot go now overtakes it, which is counted. A request that was overtaken often enough is passed only
   by one without which it could never go: that is no overtaking.
+- A request for any task goes as one for a task that can be taken, with all that this task needs.
 - Nothing here asks who is alive: the order follows from the ledger alone, so client, server and simulation come to one answer.
 """
 
@@ -17,10 +18,12 @@ from gitcoord.claims.deadlock import reachable, stuck_with, waits_for
 from gitcoord.claims.events.claim import require_free
 from gitcoord.claims.model import TURN, WRITE, Item, compatible, file_of, key_of
 from gitcoord.claims.requests import (
+    NEXT,
     PRIORITIES,
     Request,
     Requests,
     all_requests,
+    asked_items,
     capacity_for,
     directory_of,
     drop,
@@ -28,7 +31,8 @@ from gitcoord.claims.requests import (
     requests_around,
     wait_file,
 )
-from gitcoord.ledger.event import Event, Illegal
+from gitcoord.ledger.event import READY, Event, Illegal
+from gitcoord.ledger.kinds import task_rules
 from gitcoord.ledger.sessions import OPEN, agent_record
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -117,27 +121,37 @@ class Queue(Requests):
         place = {request.ticket: index for index, request in enumerate(candidates)}
         found: list[tuple[Request, list[Request]]] = []
         left: set[int] = set()
-        for request in candidates:
-            if self.blocking_claims(request):
-                left.add(request.ticket)
-                continue
-            near = [each for each in self.around(request).values() if each.ticket in left]
-            before = sorted(near, key=lambda each: place[each.ticket])
-            if self.kept_for(request, before) is not None or self._closes(request):
-                left.add(request.ticket)
-                continue
-            past = [each for each in before if not self.exhausted(each) and self.conflict(request, each, turns=False)]
-            found.append((request, past))
-            self._follow(request, past)
+        for asked in candidates:
+            for request in self._forms(asked):
+                if self.blocking_claims(request):
+                    continue
+                near = [each for each in self.around(request).values() if each.ticket in left]
+                before = sorted(near, key=lambda each: place[each.ticket])
+                if self.kept_for(request, before) is not None or self._closes(request):
+                    self._keepers.clear()  # by ticket, which another form shares
+                    continue
+                past = [
+                    each for each in before if not self.exhausted(each) and self.conflict(request, each, turns=False)
+                ]
+                found.append((request, past))
+                self._follow(request, past)
+                break
+            else:
+                left.add(asked.ticket)
         return found
+
+    def _forms(self, request: Request) -> Iterable[Request]:
+        """The request itself; for any task: one for each task that its agent may have."""
+        return task_rules().forms(self.state, self.world, request) if NEXT in request.items else (request,)
 
     def _competing(self, first: Iterable[Request]) -> list[Request]:
         """These requests and all that compete with those of them that wait for no claim, and so on. A request that waits for a
         claim neither goes nor lets another go."""
         found = {request.ticket: request for request in first}
         todo = list(found.values())
-        for request in todo:
-            if not self.blocking_claims(request):
+        for asked in todo:
+            forms = [form for form in self._forms(asked) if not self.blocking_claims(form)]
+            for request in [asked, *forms] if forms else ():
                 new = {t: each for t, each in self.around(request).items() if t not in found}
                 found.update(new)
                 todo += new.values()
@@ -209,7 +223,7 @@ def kept_for(queue: Queue, claim: Request, rivals: list[Request]) -> Request | N
 
 def freed_by(before: State, changes: Changes) -> list[str]:
     """The files whose change may let somebody go."""
-    return [key for key in changes if key == "halt" or _frees(before, key, changes[key])]
+    return [key for key in changes if key.startswith(("halt", READY)) or _frees(before, key, changes[key])]
 
 
 def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, ...]:
@@ -217,7 +231,12 @@ def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, .
     if after.get("halt") is not None:
         return ()
     queue = Queue(after, world)
-    first = all_requests(after) if "halt" in keys else queue.beside(keys).values()
+    if "halt" in keys:
+        first = all_requests(after)
+    else:
+        near = queue.beside([key for key in keys if not key.startswith(READY)])
+        near.update(queue.around(plain_request("", (NEXT,), WRITE, 1)))  # whatever is free, a task may need it
+        first = list(near.values())
     return tuple(_row(world, *grant) for grant in queue.grants(first))
 
 
@@ -272,9 +291,11 @@ def apply_grants(state: State, event: Event, changes: Changes) -> Changes:
 
 def _applied(state: State, event: Event, row: Record) -> Changes:
     agent, items = row["agent"], [Item(*pair) for pair in row["items"]]
-    file = wait_file(state, items[0], agent) if items else ""
+    file = wait_file(state, asked_items(tuple(items))[0], agent) if items else ""
     record = state.get(file) if items else None
     request = Request.from_record(record, file) if record is not None else None
+    if request is not None and NEXT in request.items:
+        request = task_rules().form_for(state, request, items)
     if request is None or request.ticket != row["ticket"] or list(request.items) != items:
         raise Illegal(f"event {event.seq} grants a request of '{agent}' that is not there")
     holder = agent_record(state, agent)

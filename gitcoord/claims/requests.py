@@ -11,6 +11,10 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 PRIORITIES = ("critical", "high", "normal", "low")
+NEXT = Item(
+    RESOURCE, "tasks/next"
+)  # who waits for any task asks for this; it is granted a task's item and what the task needs
+_TASK = "task/"
 MOST_MISSED = 2  # a request that missed its reservation so often is dropped
 
 _REQUEST: dict[str, Shape] = {
@@ -71,6 +75,21 @@ class Request(NamedTuple):
         return [Claim(item.name, item.space, self.agent, self.session, *said, kept) for item in self.items]
 
 
+def task_item(id: str) -> Item:
+    """The resource that is reserved for an agent that waited for any task, until it takes this one."""
+    return Item(RESOURCE, _TASK + id)
+
+
+def task_of(items: Iterable[Item]) -> str:
+    """The id of the task among these items; '' where there is none."""
+    return next((i.name[len(_TASK) :] for i in items if i.space == RESOURCE and i.name.startswith(_TASK)), "")
+
+
+def asked_items(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items of the request behind a grant."""
+    return (NEXT,) if task_of(items) else items
+
+
 def wait_file(state: State, item: Item, agent: str) -> str:
     return "waits/" + file_of(state, item, agent).partition("/")[2]
 
@@ -119,7 +138,7 @@ def put(state: State, request: Request, changes: Changes) -> None:
 
 
 def drop(state: State, request: Request, changes: Changes) -> None:
-    changes.update({wait_file(state, item, request.agent): None for item in request.items})
+    changes.update({wait_file(state, item, request.agent): None for item in asked_items(request.items)})
 
 
 def drop_all(state: State, agent: str, changes: Changes) -> None:
@@ -139,10 +158,12 @@ def returned(claims: list[Claim], ticket: int) -> Request | None:
     missed = int(kept["missed"]) + 1
     if missed >= MOST_MISSED:
         return None
+    items = asked_items(tuple(claim.item for claim in claims))
+    said = ("", "") if items == (NEXT,) else (first.reason, first.task)
     return Request(
-        ticket, first.agent, first.session, tuple(claim.item for claim in claims), first.mode, first.units,
-        kept["priority"], 0, kept["blocking"], missed, kept["reserve"], first.ttl, first.expected, first.reason,
-        first.task, first.base, first.at,
+        ticket, first.agent, first.session, items, first.mode, first.units,
+        kept["priority"], 0, kept["blocking"], missed, kept["reserve"], first.ttl, first.expected, *said,
+        first.base, first.at,
     )  # fmt: skip
 
 

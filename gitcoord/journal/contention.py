@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.names import RESOURCE, covers, fold, shown
 from gitcoord.claims.model import MODES, Item
-from gitcoord.claims.requests import MOST_MISSED
+from gitcoord.claims.requests import MOST_MISSED, NEXT, task_of
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -111,13 +111,17 @@ class Contention:
         for row in event["released"]:
             self._end(Item(row["space"], row["path"]), event["agent"])
 
+    def _land(self, event: Record) -> None:
+        for row in event["released"]:
+            self._end(Item(row["space"], row["path"]), row["agent"])
+
     def _expire(self, event: Record) -> None:
         missed: _Waiting | None = None
         for row in event["claims"]:
             item, agent = Item(row["space"], row["path"]), row["agent"]
             if row["rule"] == "unconfirmed":
                 hold = self.holds.pop((self._key(item), agent), None)
-                missed = hold.request if hold is not None else None
+                missed = hold.request if hold is not None else missed
             else:
                 self._end(item, agent)
             for count in self._of(item, agent):
@@ -178,8 +182,8 @@ class Contention:
         return self._keys[item]
 
     def _of(self, item: Item, agent: str) -> Iterable[_Count]:
-        """The counts of a path and an agent; none where the event is too old."""
-        if not self._counts:
+        """The counts of a path and an agent; none where the event is too old, or for the item with which a task is reserved."""
+        if not self._counts or task_of([item]):
             return ()
         key = self._key(item)
         return self._paths.setdefault(key, _Count()), self._agents.setdefault(agent, _Count())
@@ -231,9 +235,13 @@ class Contention:
         agents = [{"agent": agent, **count.row()} for agent, count in self._agents.items()]
         paths.sort(key=_heat)
         agents.sort(key=_heat)
-        hot = [row for row in paths if row["waits"]["count"] + row["refusals"] >= _HOT][:_MOST_HOT]
+        idle = shown(NEXT.name, NEXT.space)  # who waits for tasks waits for nobody
+        hot = [row for row in paths if row["waits"]["count"] + row["refusals"] >= _HOT and row["path"] != idle]
         names = [row["path"] for row in paths]
-        spots = [{"path": row["path"], "words": _in_words(row), "help": help_for(row["path"], names)} for row in hot]
+        spots = [
+            {"path": row["path"], "words": _in_words(row), "help": help_for(row["path"], names)}
+            for row in hot[:_MOST_HOT]
+        ]
         return {"events": self.events, "paths": paths, "agents": agents, "hot": spots}
 
 
@@ -241,6 +249,7 @@ _KINDS = {
     "claim": Contention._claim, "release": Contention._release, "expire": Contention._expire,
     "takeover": Contention._takeover, "accept": Contention._accept, "inherit": Contention._inherit,
     "wait": Contention._wait, "leave": Contention._leave, "stop": Contention._over, "kill": Contention._over,
+    "land": Contention._land,
 }  # fmt: skip
 
 
@@ -261,6 +270,8 @@ def _in_words(row: Record) -> str:
 
 def help_for(path: str, others: Iterable[str]) -> list[str]:
     """The ways out that fit this path. `others`: all paths that were claimed, refused or waited for."""
+    if path.startswith("@workers/"):
+        return ["more places: cap in [workers] of .gitcoord/config"]
     if path.startswith("@"):
         return [f'more of it at once: capacity in [resource "{path[1:]}"] of .gitcoord/config']
     name = path.rpartition("/")[2]

@@ -32,6 +32,7 @@ _COMMON_OPTIONAL: dict[str, Shape] = {
     "granted": [{"ticket": int, "agent": str, "items": [(str, str)], "past": [int], "capacity": dict}],
 }  # fmt: skip
 _SUBJECT = 100
+READY = "work/ready/"  # the index of tasks that may be taken
 
 
 class Illegal(CouldNotJudge):
@@ -187,7 +188,7 @@ class Chain:
 
 def may_free(changes: Changes) -> bool:
     """May an event with these changes free something that somebody waits for?"""
-    return any(key.startswith(("claims/", "waits/")) or key == "halt" for key in changes)
+    return any(key.startswith(("claims/", "waits/", READY)) or key == "halt" for key in changes)
 
 
 def refs_of(state: State, event: Event) -> dict[str, bool]:

@@ -207,3 +207,8 @@ def kind_of(name: str) -> Kind:
 def queue_rules() -> Any:
     """The rules of the queue for claims, loaded by name where somebody waits: they stand above the events that ask for them."""
     return __import__("gitcoord.claims.queue", fromlist=("apply_grants",))
+
+
+def task_rules() -> Any:
+    """The rules for those who wait for any task, loaded by name for the same reason."""
+    return __import__("gitcoord.tasks.waiters", fromlist=("forms",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import Refused, UsageError
+from gitcoord.base.errors import Refusal, Refused, TimedOut, UsageError
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.model import MAX_TTL
 from gitcoord.startup.annotations import Callable
@@ -43,27 +43,35 @@ def _assign(call: Call, values: Values, id: str) -> int:
 
 
 def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
-    from gitcoord.claims.cli_wait import in_time, later
-    from gitcoord.tasks.cli_waiting_line import WaitingLine
-
-    line = WaitingLine(call.ctx, "tasks")
-
-    def ask() -> Row:
-        try:
-            result = tasks.assign(call.ctx, command, waiters_before=line.waiters_before)
-        except Refused as refused:
-            if refused.code != "later":
-                line.write_ticket()
-            raise
-        if result["task"] is None:
-            line.write_ticket()
-            raise later("nothing can be done now")
-        return result
+    """Take it, or wait in the queue up to `seconds`. At the end and at Ctrl-C the place is given up; a process that is killed keeps it."""
+    from gitcoord.claims.cli_wait import in_time
 
     try:
-        return in_time(call, ask, seconds)
-    finally:
-        line.leave()
+        return in_time(call, lambda: _ask(call, command), seconds, lambda bell, left: bell.wait(min(left, _LOOK)))
+    except (Refused, TimedOut, KeyboardInterrupt) as error:
+        tasks.leave(call.ctx, command, gives_back=not isinstance(error, TimedOut))
+        result = tasks.assign(call.ctx, command) if isinstance(error, TimedOut) and not command.id else {}
+        if not result.get("task"):
+            raise
+        return result  # granted meanwhile
+
+
+_LOOK = 5.0  # seconds after which a waiter looks whether something has expired
+
+
+def _ask(call: Call, command: Assign) -> Row:
+    """The task; or Refused with the place in the queue."""
+    from gitcoord.claims.cli_wait import standing_line
+
+    result: Row = {}
+    for _ in range(2):
+        result = tasks.assign(call.ctx, command, waits=True)
+        if result["task"] is not None:
+            return result
+        if result["ticket"]:
+            result["why"] = f"{result['why']}; {standing_line({**result, 'held': []})}"
+            break  # else it was granted just now
+    raise Refused(Refusal("held", result["why"], tuple(result["held"])))
 
 
 def _say_nothing_ready(call: Call, result: Row) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import refused
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
@@ -12,7 +11,7 @@ from gitcoord.ledger.state import Part, State
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
-from gitcoord.startup.annotations import Any, Callable
+from gitcoord.startup.annotations import Any
 from gitcoord.tasks.events.assign import Assign
 from gitcoord.tasks.events.finish import Finish
 from gitcoord.tasks.events.revise import Revise
@@ -49,27 +48,45 @@ def _texts(value: object) -> list[str]:
     return [text for one in inner for text in _texts(one)]
 
 
-def assign(ctx: Context, command: Assign, *, waiters_before: Callable[[int], int] | None = None) -> dict[str, object]:
+def assign(ctx: Context, command: Assign, *, waits: bool = False) -> dict[str, object]:
     """Take one task by its id, or the next one that can be done now, with the claims that it needs.
 
-    `waiters_before` counts those that may ask first at a Seq of the ledger. If there are any, it is Refused as "later".
+    `waits`: where that cannot be, a place in the queue (`take_or_wait`). Harmless to repeat: the place stays the same.
     """
-    from gitcoord.tasks.events.assign import decide as decide_assign
+    if waits:
+        from gitcoord.tasks.waiters import take_or_wait as rule
+    else:
+        from gitcoord.tasks.events.assign import decide as rule
 
     agent = command.actor.agent
 
     def decide(state: State, command: Assign, world: World) -> Decision:
-        waiters = waiters_before(state.seq) if waiters_before is not None else 0
-        if waiters:
-            raise refused("later", f"{waiters} waiting before you")
-        return decide_assign(state, command._replace(base=world.head()), world)
+        return rule(state, command._replace(base=world.head()), world)
 
     result = transact(ctx, decide, command, prefetch=_parts(agent, command.id))
     given = result.get("assignment")
     if isinstance(given, dict) and given["claims"]:
         note_tree(ctx, agent)
         note_claims(ctx, given["claims"])
+    if waits and result["task"] is None:
+        ctx.host.defer_interrupts(False)  # it goes on after its first event
     return result
+
+
+def leave(ctx: Context, command: Assign, *, gives_back: bool) -> None:
+    """Leave that queue. `gives_back`: release also what was granted meanwhile and not taken. Harmless to repeat."""
+    from gitcoord.claims.events.leave import decide as decide_leave
+    from gitcoord.claims.model import Item
+    from gitcoord.claims.service import release
+    from gitcoord.tasks.waiters import leave_for
+
+    def decide(state: State, command: Assign, world: World) -> Decision:
+        return decide_leave(state, leave_for(state, world, command), world)
+
+    result = transact(ctx, decide, command._replace(nonce="", keep=False))
+    granted = tuple(Item(*pair) for pair in result["unconfirmed"])
+    if granted and gives_back:
+        release(ctx, command.actor, granted, dirty=True)
 
 
 def _parts(agent: str, id: str) -> tuple[Part, ...]:

@@ -24,6 +24,7 @@ from tests.cli.test_json import holds
 from tests.ledger.test_golden import history
 from tests.ledger.world import World as Rules
 from tests.ledger.world import paths
+from tests.tasks.test_task_walk import walk_tasks
 
 
 def counted(log: list[bytes], **how: Any) -> Contention:
@@ -129,6 +130,14 @@ def test_the_count_follows_every_kind_of_event() -> None:
     assert_same(counted(world.log), world.state)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_count_follows_tasks(seed: int) -> None:
+    walk = walk_tasks(seed, 250)
+    found = counted(walk.world.log)
+    assert_same(found, walk.world.state)
+    assert not [row for row in found.result()["paths"] if row["path"].startswith("@task/")]
+
+
 @pytest.mark.parametrize("seed", (0, 2, 5))
 def test_the_count_follows_simulated_agents(seed: int) -> None:
     simulation = Simulation(seed, 5, 4)
@@ -141,7 +150,7 @@ def test_what_helps() -> None:
     assert "split the file" in help_for("src/app.py", ["src/app.py", "src/b.py"])[0]
     assert "not the directory" in help_for("src", ["src", "src/b.py"])[0]
     assert "git coord number" in help_for("db/0007_users.sql", [])[0]
-    assert '[resource "gpu"]' in help_for("@gpu", [])[0]
+    assert '[resource "gpu"]' in help_for("@gpu", [])[0] and "cap" in help_for("@workers/all", [])[0]
 
 
 def test_the_command(world: World) -> None:

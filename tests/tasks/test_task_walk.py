@@ -6,6 +6,8 @@ from random import Random
 
 from gitcoord.base.errors import UsageError
 from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.requests import NEXT
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New as Offer
@@ -57,8 +59,9 @@ class Walk:
                 self.kill,
                 self.collect,
                 self.hand_over,
+                self.stand_in_the_queue,
             ],
-            [2, 6, 4, 2, 2, 6, 1, 0.3, 1, 3],
+            [2, 6, 4, 2, 2, 6, 1, 0.3, 1, 4, 1],
         )[0]
         try:
             act()
@@ -78,7 +81,13 @@ class Walk:
 
     def take(self) -> None:
         id = self.random.choice(["", "", self.random.choice(self.ids)]) if self.ids else ""
-        self.world.do("assign", Assign(self.actor(), id))
+        command = Assign(self.actor(), id)
+        answer = self.world.do("assign", command)
+        if isinstance(answer, Decision) and answer.again:
+            self.world.do("assign", command)
+
+    def stand_in_the_queue(self) -> None:
+        self.world.do("wait", Wait(self.actor(), (NEXT,), ttl=60))
 
     def finish(self) -> None:
         actor = self.actor()
@@ -170,8 +179,11 @@ class Walk:
         done = {task.id for task in tasks if task.state == "done"}
         assert self.finished <= done, "what is done stays done"
         self.finished = done
+        claimed = self.world.claims()
+        reserved = {c.token for c in claimed if c.path.startswith("task/")}
         for task in tasks:
-            claims = [c for c in self.world.claims() if c.task == task.id and not c.path.startswith("workers/")]
+            claims = [c for c in claimed if c.task == task.id and not c.path.startswith("workers/")]
+            claims = [c for c in claims if c.token not in reserved]
             if task.state in ("open", "assigned", *OVER):
                 live = [c for c in claims if [c.space, c.path] in task.paths and self._has(c.agent, task.id)]
                 assert not live, f"claims outlive {task}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import signal
 import subprocess
@@ -211,11 +210,10 @@ def test_caps_of_the_settings_and_waiting_in_line(world: World) -> None:
     assert world.coord("task", "take", ids[0], agent="w0").code == 0
     done = world.coord("task", "next", agent="w1")
     assert done.code == 1 and "all places are taken" in done.err
-    line = world.top / ".git" / "gitcoord" / "line" / "tasks"
     waiting = [started(world, "task", "next", "--wait", "1m", "--json", agent="w1")]
-    wait_until("w1 waits", lambda: _told(line) == 1)
+    wait_until("w1 waits", lambda: _waiting(world) == ["w1"])
     waiting.append(started(world, "task", "next", "--wait", "1m", "--json", agent="w2"))
-    wait_until("w2 waits", lambda: _told(line) == 2)
+    wait_until("w2 waits", lambda: _waiting(world) == ["w1", "w2"])
     for name, id, process in (("w0", ids[0], waiting[0]), ("w1", ids[1], waiting[1])):
         assert world.coord("task", "complete", id, "-m", "x", "--not-done", "none", agent=name).code == 0
         _, err = process.communicate(timeout=60)
@@ -224,22 +222,45 @@ def test_caps_of_the_settings_and_waiting_in_line(world: World) -> None:
     assert world.coord("fsck").code == 0
 
 
-def _told(line: Path) -> int:
-    """The number of waiters that have asked and were told to wait."""
-    count = 0
-    for path in line.iterdir() if line.is_dir() else ():
-        with contextlib.suppress(FileNotFoundError):  # it was just replaced
-            words = path.read_text().split("\n")
-            count += path.suffix != ".tmp" and len(words) == 4 and words[3] != "0"
-    return count
+def _waiting(world: World) -> list[str]:
+    """The agents in the queue."""
+    return [str(row["agent"]) for row in world.claim("list", "--json").json.get("waits", ())]
 
 
 def test_waiting_ends_in_time_and_by_ctrl_c(world: World) -> None:
     done = world.coord("task", "next", "--wait", "1s", agent="w1")
     assert done.code == 3 and "waited" in done.err
     process = started(world, "task", "next", "--wait", "5m", agent="w1")
-    line = world.top / ".git" / "gitcoord" / "line" / "tasks"
-    wait_until("it waits", lambda: _told(line) == 1)
+    wait_until("it waits", lambda: _waiting(world) == ["w1"])
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert process.returncode == 130 and not list(line.iterdir())
+    assert process.returncode == 130 and not _waiting(world)
+
+
+def test_a_task_by_its_id_is_waited_for_in_the_queue_of_its_paths(world: World) -> None:
+    id = add(world, "a", "--path", "src/a.py")
+    world.take("src/a.py", agent="eve")
+    process = started(world, "task", "take", id, "--wait", "1m", agent="w1")
+    wait_until("it waits", lambda: _waiting(world) == ["w1"])
+    assert world.claim("--queue", "src/a.py", agent="bob").code == 3
+    world.free("eve")
+    process.communicate(timeout=60)
+    assert process.returncode == 0 and task(world, id)["owner"] == "w1"
+    assert _waiting(world) == ["bob"]
+    assert world.coord("task", "complete", id, "-m", "x", "--not-done", "none", agent="w1").code == 0
+    assert world.claims() == ["path/src/a.py/@bob"]
+
+
+def test_a_waiter_whose_command_was_killed_keeps_its_place(world: World) -> None:
+    process = started(world, "task", "next", "--wait", "5m", agent="w1")
+    wait_until("it waits", lambda: _waiting(world) == ["w1"])
+    process.kill()
+    process.communicate()
+    second = started(world, "task", "next", "--wait", "1m", "--json", agent="w2")
+    wait_until("both wait", lambda: _waiting(world) == ["w1", "w2"])
+    first = add(world, "a")
+    assert world.coord("task", "next", "--wait", "1m", agent="w1").code == 0 and task(world, first)["owner"] == "w1"
+    other = add(world, "b")
+    second.communicate(timeout=60)
+    assert second.returncode == 0 and task(world, other)["owner"] == "w2"
+    assert world.claims() == [] and world.coord("fsck").code == 0

@@ -90,9 +90,11 @@ def add_expire(
 
     Gives the heartbeats that move with the chain: `beats`, and the judged ones with a mark, one for each agent.
     """
+    # In one order, whatever the command: where it only expires claims, a server makes it again as a sweep.
+    expired = sorted(expired, key=lambda row: file_of(chain.state, row[0].item, row[0].agent))
     beats = _add_event(chain, world, [row for row in expired if row[1].rule != "unconfirmed"], beats)
-    missed = {(claim.agent, claim.token): verdict for claim, verdict in expired if verdict.rule == "unconfirmed"}
-    for (agent, token), verdict in missed.items():
+    missed = {(claim.token, claim.agent): verdict for claim, verdict in expired if verdict.rule == "unconfirmed"}
+    for (token, agent), verdict in sorted(missed.items()):
         # The event before may have granted some of it once more.
         claims = [c for c in all_claims(chain.state, agent) if c.token == token and c.reserved is not None]
         beats = _add_event(chain, world, [(claim, verdict) for claim in claims], beats)
@@ -105,6 +107,9 @@ def _add_event(
     """Add one event that ends these claims, if there are any, with its evidence: the heartbeats that were judged, and the rules.
     The swap of a judged heartbeat expects the old value, so a heartbeat in between wins.
     """
+    if chain.events:  # which may have granted some of it once more
+        owns = [(own_claim(chain.state, claim.item, claim.agent), claim, verdict) for claim, verdict in expired]
+        expired = [(claim, verdict) for own, claim, verdict in owns if own is not None and own.token == claim.token]
     if not expired:
         return beats
     rows, judged = [], {}
@@ -156,7 +161,7 @@ def apply(state: State, event: Event) -> Changes:
 
 def _put_back(state: State, event: Event, entries: list[Record], changes: Changes) -> None:
     """The request behind a grant that nobody confirmed goes to the end of its class; the second time it is dropped."""
-    from gitcoord.claims.requests import own_request, put, returned
+    from gitcoord.claims.requests import asked_items, own_request, put, returned
 
     claims = [own_claim(state, Item(entry["space"], entry["path"]), entry["agent"]) for entry in entries]
     whole = {(claim.agent, claim.token, claim.reserved is None) for claim in claims if claim is not None}
@@ -166,7 +171,8 @@ def _put_back(state: State, event: Event, entries: list[Record], changes: Change
         raise Illegal(f"event {event.seq} ends a reservation in part, or several")
     request = returned(group, event.seq)
     # Where the agent has asked anew for one of the items, that request stands.
-    if request is not None and not any(own_request(state, claim.item, agent) for claim in group):
+    asked = asked_items(tuple(claim.item for claim in group))
+    if request is not None and not any(own_request(state, item, agent) for item in asked):
         put(state, request, changes)
 
 

@@ -9,10 +9,20 @@ from gitcoord.claims.events.claim import checked_item
 from gitcoord.claims.events.expire import add_expire, expired_keys
 from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Claim, Item, conflicts_of, expiry_of_claim, own_claims
 from gitcoord.claims.queue import Queue, kept_for, plain_request, rivals_of
-from gitcoord.claims.requests import PRIORITIES, Request, blocking_claims, drop, own_request, own_requests, put
+from gitcoord.claims.requests import (
+    NEXT,
+    PRIORITIES,
+    Request,
+    blocking_claims,
+    drop,
+    own_request,
+    own_requests,
+    put,
+    task_of,
+)
 from gitcoord.claims.take import Take, confirms_of, default_ttl, granted, require_no_deadlock
 from gitcoord.claims.take import decide as decide_take
-from gitcoord.ledger.event import Chain, Decision, Event, Illegal
+from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.format import QUEUE, with_minor
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
@@ -58,15 +68,26 @@ def decide(state: State, command: Wait, world: World) -> Decision:
     """Grant all items, or a place in the queue; the same place where the agent has it already."""
     if command.priority not in PRIORITIES:
         raise UsageError(f"'{command.priority}' is not a priority", hints=(", ".join(PRIORITIES),))
+    _require_no_task(command.items)
     mine = _mine(state, command)
     if mine is not None:
         return _ask_again(state, command, world, mine)
+    if NEXT in command.items:
+        raise_if(halted(state))
+        return _stand(state, command, world, refused("kept", "tasks are kept for agents that wait for them"))
     try:
         return decide_take(state, command.take, world)
     except Refused as error:
         if error.code not in ("held", "kept"):
             raise
         return _stand(state, command, world, error)
+
+
+def _require_no_task(items: tuple[Item, ...]) -> None:
+    if task_of(items) or (NEXT in items and len(items) > 1):
+        raise UsageError(
+            "a task is not waited for like a path", hints=("git coord task next --wait 10m, or git coord task take",)
+        )
 
 
 def _mine(state: State, command: Wait) -> Request | None:
@@ -201,6 +222,7 @@ def apply(state: State, event: Event) -> Changes:
     body = event.body
     require_open(state, event.agent, body["session"])
     items = tuple(checked_item(Item(*pair), event) for pair in body["items"])
+    check_legal(event, _require_no_task, items)
     if (
         not items or len(set(items)) != len(items) or body["mode"] not in MODES or body["priority"] not in PRIORITIES
         or body["units"] < 1 or body["reserve"] < 1 or not MIN_TTL <= body["ttl"] <= MAX_TTL

@@ -175,10 +175,10 @@ def _with_task(record: Handoff, ttl: int) -> list[Grant]:
 
 
 def _caps(state: State, world: World, command: Accept, record: Handoff, ttl: int) -> list[Grant]:
-    """The places under a cap that the new owner of a task needs and does not have yet."""
-    actor = command.actor
-    needed = caps_for(state, world, actor) if record.task else ()
-    return [_place(item, record.task, ttl) for item in needed if own_claim(state, item, actor.agent) is None]
+    """The places under a cap that the new owner of a task needs and does not have yet, or has only reserved."""
+    needed = caps_for(state, world, command.actor) if record.task else ()
+    owns = [(item, own_claim(state, item, command.actor.agent)) for item in needed]
+    return [_place(item, record.task, ttl) for item, own in owns if own is None or own.reserved is not None]
 
 
 def _place(item: Item, task: str, ttl: int) -> Grant:

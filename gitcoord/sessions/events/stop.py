@@ -67,6 +67,7 @@ def decide(state: State, command: Stop, world: World) -> Decision:
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
     chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain.grants = not is_open  # its own requests end with the session: others get what becomes free by that event
     work = []
     if clean:
         add_release(chain, world, clean, "")
@@ -74,6 +75,7 @@ def decide(state: State, command: Stop, world: World) -> Decision:
     if is_open:
         for hooks in session_hooks():
             hooks.on_end(chain)
+        chain.grants = True
         end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, Refused, raise_if, refused
-from gitcoord.base.names import printable, shown
-from gitcoord.claims.events.expire import expired_keys
-from gitcoord.claims.model import Item, all_claims, overlaps, own_claims
+from gitcoord.base.names import RESOURCE, claim_dir, printable, shown
+from gitcoord.claims.events.expire import add_expire, expired_keys
+from gitcoord.claims.events.release import release_items
+from gitcoord.claims.model import Claim, Item, all_claims, expiry_of_claim, overlapping, overlaps, own_claim, own_claims
+from gitcoord.claims.requests import task_item, task_of
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, subject
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, Heartbeat, admit, next_heartbeat
+from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, next_heartbeat
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
@@ -67,11 +69,31 @@ def decide(state: State, command: Assign, world: World) -> Decision:
     if early is not None:
         return early
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    missed = _missed(state, world, chain.agent)
+    if missed:
+        beats = add_expire(chain, world, missed, [])
+        return Decision(chain.events, beats, {}, again=True)
     beats = _collect(chain, command, world)
     if command.id:
         task = the_task(chain.state, command.id)
         return _own(chain, world, task, command) or _give(chain, command, world, task, admitted, beats)
     return _next(chain, command, world, admitted, beats)
+
+
+def reserved_tasks(state: State) -> list[Claim]:
+    """The tasks that are reserved for agents that waited for any."""
+    directory = claim_dir(RESOURCE, "task")
+    found = state.below(directory) if state.names(directory) else {}
+    return [Claim.from_record(record, file) for file, record in sorted(found.items())]
+
+
+def _missed(state: State, world: World, agent: str) -> list[tuple[Claim, Expiry]]:
+    """The reservations of others that have expired, with all that was granted with them."""
+    others = [claim for claim in reserved_tasks(state) if claim.agent != agent]
+    gone = {(claim.agent, claim.token) for claim in others if expiry_of_claim(state, world, claim).expired}
+    claims = [claim for claim in all_claims(state) if (claim.agent, claim.token) in gone] if gone else []
+    judged = [(claim, expiry_of_claim(state, world, claim)) for claim in claims]
+    return [row for row in judged if row[1].expired]
 
 
 def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
@@ -86,9 +108,10 @@ def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
 
 def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Heartbeat]) -> Decision:
     agent = command.actor.agent
-    mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
+    mine = [task_of([claim.item]) for claim in reserved_tasks(chain.state) if claim.agent == agent]
+    mine += [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
-    for index, id in enumerate(queue := [*mine, *ready(chain.state)]):
+    for index, id in enumerate(queue := list(dict.fromkeys([*mine, *ready(chain.state)]))):
         _read_on(chain, world, queue, index)
         task = task_record(chain.state, id)
         if task is None:
@@ -125,7 +148,8 @@ def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | 
 def _give(
     chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Heartbeat]
 ) -> Decision:
-    raise_if(_not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent))
+    raise_if(out_of_reach(chain.state, world, task, command.actor) or offered(chain.state, task, chain.agent))
+    raise_if(_kept_for_another(chain.state, world, task, chain.agent))
     own = Chain(chain.state, chain.agent, chain.world, chain.nonce, chain.refused)
     own.events = list(chain.events)
     caps = workers.caps_for(chain.state, world, command.actor)
@@ -136,6 +160,8 @@ def _give(
             taken = _claims(own, command, world, items, task, ttl)
         except Refused as error:
             raise Refused(_capped(error.refusal, caps)) from None
+        if taken.again:  # it frees what others wait for: they go first
+            return Decision(chain.events or taken.events, beats if chain.events else taken.beats, {}, again=True)
         # Task and claims of one owner may be lost together, but its heartbeat is judged once.
         judged = {beat.agent for beat in taken.beats}
         beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
@@ -144,6 +170,10 @@ def _give(
         beat = next_heartbeat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
         beats = [*beats, beat] if beat is not None else beats
     memo = _memo(command) if command.keep else None
+    if own_claim(own.state, task_item(task.id), own.agent) is not None:
+        own.grants = False  # until it is assigned, others that wait must not get it
+        release_items(own, world, [task_item(task.id)], dirty=True)
+        own.grants = True
     own.add("assign", {"id": task.id, "session": admitted.session, "ttl": ttl}, memo)
     return Decision(own.events, beats, assignment(own.state, the_task(own.state, task.id)))
 
@@ -152,10 +182,10 @@ def _claims(chain: Chain, command: Assign, world: World, items: tuple[Item, ...]
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
         command.actor, items, ttl=ttl, expected=task.expected, reason=task.title, task=task.id,
-        base=command.base, nonce=command.nonce, only=command.only or (), part=True,
+        base=command.base, nonce=command.nonce, only=command.only or (),
     )  # fmt: skip
     granted = decide_take(chain.state, take, world)
-    for event in granted.events:
+    for event in () if granted.again else granted.events:
         chain.add(event.kind, event.body, past=event.past)
     return granted
 
@@ -186,7 +216,7 @@ def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
     return {item: task.id for task in others for item in items_of(task)}
 
 
-def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refusal | None:
+def out_of_reach(state: State, world: World, task: Task, actor: Actor) -> Refusal | None:
     id, hint = task.id, f"look at it: git coord task show {task.id}"
     if task.state not in (OPEN, ASSIGNED) or (task.state == ASSIGNED and task.owner != actor.agent):
         whose = f", {task.owner}'s" if task.owner else ""
@@ -199,7 +229,16 @@ def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refu
     return None
 
 
-def _offered(state: State, task: Task, agent: str) -> Refusal | None:
+def _kept_for_another(state: State, world: World, task: Task, agent: str) -> Refusal | None:
+    """Refuse a task that is reserved for an agent that waited for one."""
+    claims = [claim for claim in overlapping(state, task_item(task.id)) if claim.agent != agent]
+    if not claims:
+        return None
+    rows = tuple(claim.to_json(expiry_of_claim(state, world, claim).expires_in) for claim in claims)
+    return Refusal("held", f"{task.id} is reserved for {claims[0].agent}, who waited for a task", rows)
+
+
+def offered(state: State, task: Task, agent: str) -> Refusal | None:
     """Refuse a task that needs a claim which the agent has offered in a handoff."""
     items = items_of(task)
     for row in open_handoffs(state) if items else ():
