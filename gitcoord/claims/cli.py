@@ -38,7 +38,9 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     if "units" in values and not units:
         raise UsageError("units are counted from 1")
     if "ticket" in values and not values.get("leave"):
-        raise UsageError("--ticket is for --leave")
+        from gitcoord.claims.cli_wait import promote
+
+        return promote(call, values, words)
     if not words and not values.get("leave"):
         raise UsageError("no path was named", hints=("who holds what: git claim list",))
     actor = call.actor()

@@ -18,7 +18,8 @@ from gitcoord.git.files import close, is_directory, open_to_read, read_file
 from gitcoord.git.host import isatty, terminal_width
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Any, Callable
-from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call, number
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, put
 
 TYPE_CHECKING = False
@@ -200,11 +201,11 @@ def leave_queue(call: Call, actor: Actor, items: tuple[Item, ...], ticket: int) 
     call.screen.answer(result)
     left: list[Row] = result["left"]  # type: ignore[assignment]
     for row in left:
-        paths, number = printable(", ".join(row["paths"])), row["ticket"]
+        paths, mark = printable(", ".join(row["paths"])), f"(ticket {row['ticket']})"
         mine = row["agent"] == actor.agent
         call.screen.say(
-            f"left the queue for {paths} (ticket {number})" if mine
-            else f"withdrew the request of {row['agent']} for {paths} (ticket {number})"
+            f"left the queue for {paths} {mark}" if mine
+            else f"withdrew the request of {row['agent']} for {paths} {mark}"
         )  # fmt: skip
     returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
     for row in returned:
@@ -214,6 +215,18 @@ def leave_queue(call: Call, actor: Actor, items: tuple[Item, ...], ticket: int) 
             f"nobody waits with ticket {ticket}" if ticket
             else "you wait for nothing there" if items else "you wait for nothing"
         )  # fmt: skip
+    return 0
+
+
+def promote(call: Call, values: Values, words: list[str]) -> int:
+    """`--ticket N --priority CLASS`: a person raises a request."""
+    from gitcoord.claims.events.promote import Promote
+
+    if words or "priority" not in values:
+        raise UsageError("--ticket goes with --leave, or with --priority and no path")
+    result = call.do(Promote(call.actor(), number(values, "ticket"), str(values["priority"])))
+    paths = printable(", ".join(result["paths"]))
+    call.screen.say(f"the request of {result['agent']} for {paths} (ticket {result['ticket']}) is {result['priority']}")
     return 0
 
 

@@ -32,6 +32,7 @@ KINDS = {
     "disown": "claims",
     "wait": "claims",
     "leave": "claims",
+    "promote": "claims",
     "start": "sessions",
     "stop": "sessions",
     "kill": "sessions",

@@ -184,7 +184,8 @@ def test_the_wait_that_closes_a_circle_is_refused(world: World) -> None:
 
 def test_what_does_not_go_together(world: World) -> None:
     assert "either --wait or --queue" in world.claim("src", "--wait", "1m", "--queue").err
-    assert "--ticket is for --leave" in world.claim("src", "--ticket", "3").err
+    assert "--ticket goes with" in world.claim("src", "--ticket", "3").err
+    assert "--ticket goes with" in world.claim("--ticket", "3").err
     assert "no path was named" in world.claim("take", "-m", "x").err
     assert "--priority is for" in world.claim("src", "--priority", "high").err
 
@@ -233,3 +234,21 @@ def test_the_time_of_a_grant_begins_with_the_event_that_makes_it(world: World) -
     world.free("carol")
     assert world.claim("--queue", "src", agent="bob").code == 0
     assert [int(each.name) for each in notes.iterdir()] == [int(note.name)], "the one that was missed"
+
+
+def test_a_person_raises_a_request_which_keeps_its_class_when_it_asks_again(world: World) -> None:
+    world.take("src")
+    _queue(world, "bob", "src", "--priority", "high")
+    ticket = str(_queue(world, "carol")["ticket"])
+    refused = world.claim("--ticket", ticket, "--priority", "critical", agent="carol")
+    assert refused.code == 1 and "only a person may raise the priority" in refused.err
+    done = world.at_terminal("--ticket", ticket, "--priority", "critical")
+    assert done.out == f"the request of carol for src (ticket {ticket}) is critical\n"
+    head = world.head
+    assert _queue(world, "carol")["position"] == 1
+    assert world.head == head, "asking again with the default class changes nothing"
+    assert world.at_terminal("--ticket", ticket, "--priority", "low").out.endswith("is critical\n")
+    assert "nobody waits with ticket 99" in world.at_terminal("--ticket", "99", "--priority", "high").out
+    assert f"raise request {ticket} of carol to critical by ada_at_example.com" in world.events()
+    world.free()
+    assert world.claims() == ["path/src/@carol"]

@@ -85,7 +85,7 @@ def holds(done: Done, shape: str) -> Any:
     """Assert that the command printed one line of ASCII with exactly this shape, and return it."""
     assert done.out.isascii() and done.out.endswith("\n") and done.out.count("\n") == 1, done
     row = dict(done.json)
-    for key, kind in (("news", "news"), ("granted_to", "list of granted request")):
+    for key, kind in (("news", "news"), ("granted_to", "list of named request")):
         assert list(wrong(row.pop(key), kind, f".{key}") if key in row else ()) == []
     assert list(wrong(row, shape)) == []
     assert done.json["ok"] is (done.code == 0)
@@ -346,6 +346,25 @@ def test_sessions(git_repo: GitRepo) -> None:
     refused(world.claim("src", "--json"), "killed")
     refused(world.person("kill", "nobody", "--json"), "no-agent")
     assert holds(world.person("revive", "alice", "--json"), "revived")["revived"] is True
+
+
+def test_the_queue(tmp_path: Path) -> None:
+    world = World(tmp_path).init()
+    world.take("src")
+    place = world.claim("--queue", "src", "-m", "fix", "--json", agent="bob")
+    assert place.code == 3 and list(wrong(place.json, "place in the queue")) == []
+    ticket = str(place.json["ticket"])
+    assert holds(world.claim("list", "--json"), "listing")["news"]["waiters"][0]["ticket"] == place.json["ticket"]
+    assert holds(world.claim("check", "src", "--json"), "verdicts")["paths"][0]["waits"]
+    assert holds(world.claim("show", "src", "--json"), "around")["waits"]
+    assert holds(world.coord("status", "--json"), "status")["waits"]
+    raised = world.at_terminal("--ticket", ticket, "--priority", "high", "--json")
+    assert list(wrong(raised.json, "raised request")) == []
+    assert holds(world.claim("--leave", "--json", agent="bob"), "left the queue")["left"]
+    assert world.claim("--queue", "src", agent="bob").code == 3
+    assert holds(world.claim("release", "src", "--json"), "releases")["granted_to"]
+    assert holds(world.claim("check", "src", "--json", agent="bob"), "verdicts")["news"]["granted"]
+    assert holds(world.coord("log", "--json"), "log")["events"][0]["event"]["granted"]
 
 
 def test_looking(world: World) -> None:

@@ -14,6 +14,7 @@ from gitcoord.base.codec import dumps, encode_file
 from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.promote import Promote
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.events.wait import Wait
@@ -107,6 +108,7 @@ def history() -> tuple[World, list[dict[str, Any]]]:
     _queue(world, do)
     _notes(world, do)
     _landings(world, do)
+    _promoted(world, do)
     return world, answers
 
 
@@ -258,6 +260,13 @@ def _landings(world: World, do: Do) -> None:
     seq = do("landing", Begin(eve, "main", "topic", TWO, ONE, TWO, "merge", [], task["id"], items))["seq"]
     world.trunk = {TWO}
     do("land", Land(fay, "eve", int(str(seq))))
+
+
+def _promoted(world: World, do: Do) -> None:
+    eve, fay = Actor("eve"), Actor("fay")
+    do("claim", Take(eve, paths("p")))
+    ticket = do("wait", Wait(fay, paths("p")))["ticket"]
+    do("promote", Promote(ADA, int(str(ticket)), "critical"))
 
 
 def lines(world: World, answers: list[dict[str, Any]]) -> list[str]:

@@ -35,7 +35,20 @@ def test_what_events_touch() -> None:
         nothing |= {event.kind} if touched == Touched() else set()
         paths |= {event.kind} if touched.paths else set()
         agents |= {event.kind} if touched.agents else set()
-    others = {"start", "notice", "request", "journal", "note", "seen", "handoff", "close", "wait", "leave", "landing"}
+    others = {
+        "start",
+        "notice",
+        "request",
+        "journal",
+        "note",
+        "seen",
+        "handoff",
+        "close",
+        "wait",
+        "leave",
+        "promote",
+        "landing",
+    }
     assert nothing - paths == others
     assert paths == {"claim", "stop", "kill", "release", "expire", "takeover", "accept", "inherit"}
     assert agents == {"kill", "revive", "role"}

@@ -133,6 +133,8 @@ def _require_priority(state: State, command: Wait, world: World) -> None:
 def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Decision:
     """The same place. Conflicting claims that have expired are ended, which may grant this or an earlier request."""
     raise_if(halted(state))
+    if PRIORITIES.index(mine.priority) < PRIORITIES.index(command.priority):
+        command = command._replace(priority=mine.priority)  # a person may have raised it
     admitted = admit(state, command.actor, world)
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     conflicts = [conflicts_of(state, world, i, mine.agent, mine.mode, mine.units) for i in mine.items]
@@ -141,7 +143,8 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
     }
     beats = add_expire(chain, world, list(expired.values()), [])
     if not chain.events and _changes(state, command, world, mine):
-        _require_priority(state, command, world)
+        if command.priority != mine.priority:
+            _require_priority(state, command, world)
         chain.add("wait", _body(command, world, admitted.session, mine.ticket))
         if command.blocking and not mine.blocking:
             require_no_deadlock(chain.state, world, chain.agent)

@@ -24,7 +24,9 @@ VERBS = {
         Option("queue", "flag", "Take a place in the queue and go on; the same command later takes what is yours."),
         Option("priority", "critical|high|normal|low", "The class of the request in the queue; default: normal."),
         Option("leave", "flag", "Give up your place in the queue; without a path, every place of yours."),
-        Option("ticket", "number", "The request that --leave withdraws; a person may withdraw anybody's."),
+        Option(
+            "ticket", "number", "The request to --leave, or of higher --priority: a person may do so with anybody's."
+        ),
         NONCE,
         Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
         QUIET,
@@ -116,6 +118,6 @@ def _guess(words: list[str]) -> list[str]:
             _, values, paths = parse(VERBS, [verb, *words])
         except NotQuick:
             continue
-        if verb == "list" or paths or values.get("leave"):
+        if verb == "list" or paths or values.get("leave") or "ticket" in values:
             return [verb, *words]
     return ["take", *words]
