@@ -28,8 +28,8 @@ _SEED = 20
 
 
 class Plan(NamedTuple):
-    sizes: tuple[tuple[int, int], ...] = ((4, 6), (20, 4), (64, 2))  # agents, tasks of each
-    longest: float = 0.5  # seconds of thinking, holding and testing, each from a fifth of this on
+    sizes: tuple[tuple[int, int], ...] = ((4, 4), (20, 3), (64, 1))  # agents, tasks of each
+    longest: float = 1.0  # seconds of thinking, holding and testing, each from a fifth of this on
 
 
 class Task(NamedTuple):
@@ -60,6 +60,14 @@ class Arm:
     def acquire(self, agent: Agent, path: str) -> None:
         """Before the work on a path."""
 
+    def land(self, agent: Agent) -> bool:
+        """Bring the work onto trunk; False where others changed the same lines, so that it has to be done again."""
+        while not agent.git("push", "-q", ".", "HEAD:refs/heads/main", ok=False):
+            if not agent.git("rebase", "-q", "main", ok=False):
+                agent.git("rebase", "--abort")
+                return False
+        return True
+
     def release(self, agent: Agent, path: str) -> None:
         """After it has landed."""
 
@@ -75,7 +83,7 @@ class Lock(Arm):
                 return
             except FileExistsError:
                 time.sleep(agent.draw.random() * sleep)
-                sleep = min(2 * sleep, 4 * agent.longest)
+                sleep = min(2 * sleep, 2 * agent.longest)
 
     def release(self, agent: Agent, path: str) -> None:
         (self.where / f"{path}.lock").unlink()
@@ -123,7 +131,7 @@ class Agent:
             self.arm.acquire(self, task.path)
             waited += time.monotonic() - asked
             self._work(task, number)
-            while not self._land():
+            while not self.arm.land(self):
                 redone += task.work
                 self._work(task, number)
             self.arm.release(self, task.path)
@@ -136,14 +144,6 @@ class Agent:
             file.write(f"{self.name} {number}\n")
         self.git("commit", "-q", "-a", "-m", f"{self.name} {number}")
         time.sleep(task.test)
-
-    def _land(self) -> bool:
-        """False where others changed the same lines."""
-        while not self.git("push", "-q", ".", "HEAD:refs/heads/main", ok=False):
-            if not self.git("rebase", "-q", "main", ok=False):
-                self.git("rebase", "--abort")
-                return False
-        return True
 
 
 class Run(NamedTuple):
