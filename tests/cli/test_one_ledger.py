@@ -197,6 +197,23 @@ def test_without_a_policy_a_silent_remote_stops_nobody(project: Project) -> None
 # --- what setup says and offers ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pushed", [("--all",), ("--mirror",)])
+def test_a_copy_at_the_remote_becomes_the_ledger(project: Project, pushed: tuple[str, ...]) -> None:
+    """`git push --all` and a bare clone bring the branch along, with hooks that refuse a move of the ledger by hand."""
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0 and one.claim("f", agent="alice").code == 0
+    project.share_policy(one)
+    one.git("push", "-q", "--no-verify", "origin", *pushed)
+    assert one.claim("src/a.py", agent="alice").code == 0, "the copy is older"
+    root = one.git("config", "gitcoord.root")
+    done = one.coord("setup", "--no-tools", "--remote", "origin", agent="")
+    assert done.code == 0 and "every clone that runs 'git coord setup' uses this ledger" in done.out, done
+    assert one.coord("fsck").code == 0 and one.git("config", "gitcoord.root") == root
+    two = project.clone("two")
+    assert two.coord("setup", "--no-tools", agent="").code == 0
+    assert two.claim("f", agent="bob").code == 1 and two.claim("src/a.py", agent="bob").code == 1
+
+
 def test_setup_says_which_authority_holds_and_offers_the_remote(project: Project) -> None:
     one = project.one
     done = one.coord("setup", "--no-tools")

@@ -56,6 +56,7 @@ class _Found(NamedTuple):
     url: str
     there: Oid | None  # the remote's ledger
     has_own: bool  # this clone has a ledger of its own
+    copied: bool = False  # the remote has no more than a copy of it, as `git push --all` makes one
 
 
 def init_remote(
@@ -83,7 +84,7 @@ def init_remote(
     capabilities = HostCapabilities(branches=False, atomic=True, options=False) if read_only else probe(ctx, name)
     joined = _joined(ctx, local, name, capabilities)
     made: dict[str, object] = {}
-    if found.there is None and found.has_own:
+    if found.has_own and (found.there is None or found.copied):
         _move_there(joined, ctx, actor, found.url)
     elif found.there is None:
         made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
@@ -129,6 +130,8 @@ def _find(ctx: Context, local: Store, name: str, root: str) -> _Found:
     url, there = _url(ctx, name), _ledger_there(ctx, name)
     here = local.resolve([LEDGER])[0]
     has_own = ctx.remote == "" and here is not None
+    if has_own and there is not None and is_ancestor(ctx.repo.env, there, here or "") is True:
+        return _Found(name, url, there, has_own, copied=True)
     if has_own and there is not None and not _continues(ctx, name, here or ""):
         raise refused(
             "other-ledger",
@@ -153,7 +156,8 @@ def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same
 
         transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
     elif not same and (not recorded or place(recorded) != place(found.url)):
-        _forget_copies(store_of(joined).local)
+        if not found.has_own:
+            _forget_copies(store_of(joined).local)
         raise _elsewhere(found.name, found.url, recorded)
     return record
 
@@ -193,9 +197,7 @@ def _deadline(ctx: Context, name: str) -> Deadline:
 
 def _ledger_there(ctx: Context, name: str) -> Oid | None:
     """The remote's ledger; None if it has none."""
-    answer = ls_remote(ctx.repo.env, _deadline(ctx, name), name, LEDGER, LEDGER + "/*")
-    answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
-    rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
+    rows = _refs_there(ctx, name, LEDGER, LEDGER + "/*")
     below = [ref for ref in rows if ref.startswith(LEDGER + "/")]
     if below:
         branch = printable(below[0].removeprefix("refs/heads/"))
@@ -206,10 +208,19 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
     return rows.get(LEDGER)
 
 
+def _refs_there(ctx: Context, name: str, *patterns: str) -> dict[str, Oid]:
+    answer = ls_remote(ctx.repo.env, _deadline(ctx, name), name, *patterns)
+    answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
+    return {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
+
+
 def has_another_ledger(ctx: Context, name: str) -> bool:
-    """Return whether this remote has a ledger of which this clone's own is no earlier state."""
+    """Return whether this remote has a ledger that is neither an earlier nor a later state of this clone's own."""
     here = ctx.local.resolve([LEDGER])[0]
-    return here is not None and _ledger_there(ctx, name) is not None and not _continues(ctx, name, here)
+    there = _ledger_there(ctx, name) if here is not None else None
+    if here is None or there is None or is_ancestor(ctx.repo.env, there, here) is True:
+        return False
+    return not _continues(ctx, name, here)
 
 
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
@@ -277,10 +288,10 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
         decision = decide(snapshot.state, order, ctx.world(snapshot))
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
-        refs = {**store.local.list_refs(CLAIMS), **store.local.list_refs(SESSIONS)}
-        report = store.remote.push(
-            [RefUpdate(LEDGER, "", head), *(RefUpdate(ref, "", oid) for ref, oid in refs.items())]
-        )
+        refs = {LEDGER: head, **store.local.list_refs(CLAIMS), **store.local.list_refs(SESSIONS)}
+        copies = _refs_there(ctx, store.remote.name, LEDGER, CLAIMS + "*", SESSIONS + "*")
+        moves = [RefUpdate(ref, copies.get(ref, ""), refs.get(ref, "")) for ref in {**refs, **copies}]
+        report = store.remote.push([move for move in moves if move.old != move.new])
         if report.kind != LANDED:
             raise refused("host", f"'{store.remote.name}' refused it: {report.words}", "nothing was changed")
         store.local.swap(operations)
