@@ -12,7 +12,7 @@ from gitcoord.ledger.snapshot import parts_for
 from gitcoord.sessions.identity import conversation_actor, in_tool
 from gitcoord.terminal.call import Call, duration, nonce, number, text, words_of
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import Row
+from gitcoord.terminal.screen import Row, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def say_released(call: Call, released: list[Row], agent: str) -> None:
     for row in released:
         files: list[object] = row["files"]
         makers: list[str] = row.get("made_by", [])
-        carried = f"with {str(row['commit'])[:12]}, {len(files)} file(s)" if files else "no change"
+        carried = f"with {str(row['commit'])[:12]}, {counted(len(files), 'file')}" if files else "no change"
         if makers and agent not in makers:
             carried += f", no change of yours: made by {', '.join(makers)}"
         name = call.screen.paint(printable(str(row["path"])), "bold")

@@ -73,11 +73,11 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     call.screen.answer({"changed": bool(todo) and not dry_run, **result}, ok=not missing)
     _end(call, todo=bool(todo), dry_run=dry_run, whole=not missing)
     if not dry_run:
-        tell_uncommitted(
-            call, [*policy.FILES, *manager_files(call, parts.manager), *tools.of_project(parts.tools, place)]
-        )
+        remote = "" if result["authority"] == LOCAL else str(result["authority"])
+        own = [*policy.FILES, *manager_files(call, parts.manager), *tools.of_project(parts.tools, place)]
+        tell_uncommitted(call, own, remote)
         tell_protection(call, protected(call.ctx))
-        tell_authority(call, parts.ledger, "" if result["authority"] == LOCAL else str(result["authority"]))
+        tell_authority(call, parts.ledger, remote)
         offer_person(call)
     tell_policy(call, parts.pull, dry_run=dry_run)
     tools.tell(call, known, parts.tools, user=place.user)

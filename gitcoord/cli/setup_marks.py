@@ -52,9 +52,9 @@ def tell_protection(call: Call, protection: Protection) -> None:
     )
 
 
-def tell_uncommitted(call: Call, names: list[str]) -> None:
+def tell_uncommitted(call: Call, names: list[str], remote: str) -> None:
     """Files of gitcoord that are not committed, whoever wrote them and when: nobody else has them before."""
     found = uncommitted(call.ctx, names)
     if found:
         call.screen.note(f"not committed yet: {printable(', '.join(found))}")
-        call.screen.hint(f"look at them, then: {commit_command(call.ctx, found)}")
+        call.screen.hint(f"look at them, then: {commit_command(call.ctx, found, remote)}")

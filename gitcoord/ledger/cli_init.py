@@ -72,7 +72,7 @@ def _tell(call: Call, result: Row, where: str) -> None:
     if written:
         from gitcoord.policy.uncommitted import commit_command
 
-        call.screen.hint(f"look at them, then: {commit_command(call.ctx, written)}")
+        call.screen.hint(f"look at them, then: {commit_command(call.ctx, written, where)}")
 
 
 def _initialiser(call: Call) -> Actor:

@@ -29,11 +29,13 @@ def marked_now(ctx: Context, paths: Iterable[str]) -> list[str]:
     return [path for path, values in answers.items() if values.get(CLAIM) not in _NOT_MARKED]
 
 
-def commit_command(ctx: Context, names: list[str]) -> str:
-    """The command that commits exactly these files, under a claim where one is needed."""
+def commit_command(ctx: Context, names: list[str], remote: str) -> str:
+    """The command that commits exactly these files, under a claim where one is needed. `remote`: the authority, '' for this clone; it
+    releases only work that was pushed there."""
     files = " ".join(shell_word(name) for name in names)
     shared = " ".join(shell_word(name) for name in marked_now(ctx, names))
     steps = [f"git add -- {files}", f'git commit -m "set up gitcoord" -- {files}']
     if shared:
-        steps = [f"git claim {shared}", *steps, f"git claim release {shared}"]
+        push = [f"git push -q {shell_word(remote)} HEAD"] if remote else []
+        steps = [f"git claim {shared}", *steps, *push, f"git claim release {shared}"]
     return " && ".join(steps)

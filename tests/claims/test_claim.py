@@ -350,7 +350,7 @@ def test_release_without_change(world: World) -> None:
 def test_release_with_a_commit_leaves_its_lineage(world: World) -> None:
     world.take("src")
     commit = world.commit({"src/a.py": "new\n", "src/deep/c.py": "c\n"})
-    assert world.claim("release", "src") == Done(0, f"released src (with {commit[:12]}, 2 file(s))\n", "")
+    assert world.claim("release", "src") == Done(0, f"released src (with {commit[:12]}, 2 files)\n", "")
     files = world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage").splitlines()
     assert files == ["lineage/src/a.py/@4", "lineage/src/deep/c.py/@4"]
     text = world.git("show", "gitcoord:lineage/src/a.py/@4")
@@ -366,7 +366,7 @@ def test_work_is_judged_from_where_the_claim_began(world: World) -> None:
     assert world.claim("src/a.py", "--ttl", "2h").code == 0
     assert world.claim("renew", "--ttl", "3h", "src/b.py").code == 0
     done = world.claim("release", "src/a.py", "src/b.py")
-    assert done.out == "".join(f"released src/{name} (with {commit[:12]}, 1 file(s))\n" for name in ("a.py", "b.py"))
+    assert done.out == "".join(f"released src/{name} (with {commit[:12]}, 1 file)\n" for name in ("a.py", "b.py"))
 
 
 def test_a_downgrade_does_not_lose_the_work(world: World) -> None:
@@ -389,7 +389,7 @@ def test_work_is_seen_under_any_spelling_of_the_claim(plain: World, fold: bool, 
     plain.write(real, "new\n")
     assert plain.claim("release", claimed).code == 1, "it is not committed"
     commit = plain.commit({})
-    assert f"(with {commit[:12]}, 1 file(s))" in plain.claim("release", claimed).out
+    assert f"(with {commit[:12]}, 1 file)" in plain.claim("release", claimed).out
 
 
 def test_renew_takes_any_spelling_of_the_claim(plain: World) -> None:
@@ -439,7 +439,7 @@ def test_release_names_the_commit_that_carries_the_work(world: World) -> None:
     world.commit({"other.txt": "later\n"})
     assert (
         world.claim("release", "src/a.py", "--commit", "HEAD~1").out
-        == f"released src/a.py (with {commit[:12]}, 1 file(s))\n"
+        == f"released src/a.py (with {commit[:12]}, 1 file)\n"
     )
 
 

@@ -154,7 +154,7 @@ def test_stop_tells_as_much_as_release(world: World) -> None:
     world.take("@gpu")
     commit = world.commit({"src/a.py": "new\n"})
     out = world.coord("stop").out
-    assert f"released src/a.py (with {commit[:12]}, 1 file(s))\n" in out and "released @gpu (no change)\n" in out
+    assert f"released src/a.py (with {commit[:12]}, 1 file)\n" in out and "released @gpu (no change)\n" in out
 
 
 def test_an_event_fed_by_hand_does_not_turn_the_terminal_into_the_agent(world: World, tmp_path: Path) -> None:

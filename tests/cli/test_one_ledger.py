@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,21 @@ def test_without_a_policy_a_silent_remote_stops_nobody(project: Project) -> None
 
 
 # --- what setup says and offers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hooks", [True, False])
+def test_a_clone_of_a_clone_with_a_ledger_of_its_own_is_told_how_to_share_it(project: Project, hooks: bool) -> None:
+    """With hooks that refuse a probe, and without."""
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    if hooks:
+        judge = f'#!/bin/sh\nexec {shlex.join(CLAIM)} "$@"\n'
+        (project.place / "bin/git-claim").write_text(judge)
+    git(project.place, "clone", "-q", str(one.top), str(project.place / "two"))
+    done = World(project.place / "two", made=True).coord("setup", "--no-tools", "--json", agent="")
+    refused(done, "elsewhere", 1)
+    assert "git coord setup --remote <server>" in done.json["hints"][0], done
 
 
 @pytest.mark.parametrize("pushed", [("--all",), ("--mirror",)])

@@ -75,3 +75,13 @@ def test_edited_files_of_a_hook_manager_are_named_until_they_are_committed(fresh
         assert re.search(r"not committed yet: .*lefthook\.yml", text) and "lefthook.yml" in hinted(text), text
     follow(fresh, again.out)
     assert "not committed" not in fresh.at_terminal("setup", "--yes", "--no-tools", argv=COORD).out
+
+
+def test_over_a_remote_the_command_pushes_before_it_releases(fresh: World, tmp_path: Path) -> None:
+    follow(fresh, setup(fresh))
+    fresh.git("init", "-q", "--bare", str(tmp_path / "server.git"))
+    fresh.git("remote", "add", "origin", str(tmp_path / "server.git"))
+    text = setup(fresh, "--remote", "origin")
+    assert " && git push -q origin HEAD && git claim release" in hinted(text)
+    follow(fresh, text)
+    assert fresh.git("status", "--short") == "" and ".gitcoord" not in fresh.claim("list").out

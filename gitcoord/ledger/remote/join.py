@@ -273,7 +273,9 @@ class _Probing(GitRemote):
         return True
 
 
-def _failed(name: str, report: RemoteResult) -> StoreError:
+def _failed(name: str, report: RemoteResult) -> StoreError | Refused:
+    if "[ledger]" in report.words:  # its hooks refuse us: people work there, with a ledger of their own
+        return _alone(name)
     return Unreachable(f"'{name}' cannot be reached: {report.words}", hints=("nothing was changed",))
 
 
@@ -320,11 +322,22 @@ def _not_the_named(name: str, root: str) -> Refused:
     )
 
 
-def _elsewhere(name: str, url: str, recorded: str) -> Refused:
-    said = f"was set up at {printable(recorded)}" if recorded else "belongs to one repository alone"
+def _alone(name: str) -> Refused:
     return refused(
         "elsewhere",
-        f"the ledger at '{name}' ({printable(url)}) {said}: nothing was changed",
+        f"the ledger at '{name}' decides for that one repository, not for its clones: nothing was changed",
+        "share it by a server that both push to: there, git coord setup --remote <server>; then, here, the same",
+        "or work beside each other there, with one ledger: git coord worktree add <name>",
+        f"or, if '{name}' is a fork that shall decide for its clones: git coord init --remote {name} --adopt",
+    )
+
+
+def _elsewhere(name: str, url: str, recorded: str) -> Refused:
+    if not recorded:
+        return _alone(name)
+    return refused(
+        "elsewhere",
+        f"the ledger at '{name}' ({printable(url)}) was set up at {printable(recorded)}: nothing was changed",
         f"if that is another address of the same server: git coord init --remote {name} --same",
         f"if '{name}' is a fork that shall decide for itself: git coord init --remote {name} --adopt",
     )

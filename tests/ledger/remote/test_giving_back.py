@@ -98,7 +98,7 @@ def test_work_of_others_that_nobody_released_is_said_to_be_theirs(tmp_path: Path
     claim(one, "free", agent="alice")
     git(one, "pull", "-q", agent="alice")
     done = claim(one, "release", "free", agent="alice")
-    assert done.out.endswith("1 file(s), no change of yours: made by bob)\n"), done
+    assert done.out.endswith("1 file, no change of yours: made by bob)\n"), done
     claim(one, "free/x", agent="alice")
     assert change(one, "free/x", "line 9\n", "alice's\n", "alice").code == 0
     git(one, "push", "-q", "origin", "main", agent="alice")
@@ -116,7 +116,7 @@ def test_a_commit_that_names_no_agent_may_be_ones_own(tmp_path: Path) -> None:
     assert change(one, "free/x", "line 9\n", "somebody's\n", "alice").code == 0
     git(one, "push", "-q", "origin", "main", agent="alice")
     done = claim(one, "release", "free/x", agent="alice")
-    assert done.out.endswith("1 file(s))\n"), done
+    assert done.out.endswith("1 file)\n"), done
 
 
 _NO_RELEASES = """while read -r old new ref; do
