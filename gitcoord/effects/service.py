@@ -116,13 +116,16 @@ class Floor(NamedTuple):
     file: str = ""
 
 
-def reserve(ctx: Context, actor: Actor, name: str, count: int) -> dict[str, object]:
-    """Reserve the next numbers for this agent."""
+def reserve(ctx: Context, actor: Actor, name: str, count: int, file: str = "") -> dict[str, object]:
+    """Reserve the next numbers for this agent. `file`: a path to claim in the same step, '{n}' in it stands for the number."""
     from gitcoord.effects.events.number import Number, decide
 
     sequence, floor = _find(ctx, read_snapshot(ctx), name)
     try:
-        result = transact(ctx, decide, Number(actor, sequence.name, count, floor.number))
+        order = Number(actor, sequence.name, count, floor.number, file=file, width=sequence.width)
+        if file:
+            order = order._replace(base=ctx.store.target("HEAD") or "")
+        result = transact(ctx, decide, order)
     except Refused as refused:
         raise _with_file(refused, floor) from None
     return {**result, **_number_row(sequence, floor, int(str(result["first"])), count)}

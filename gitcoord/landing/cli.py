@@ -16,7 +16,7 @@ from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_check import Checks
 from gitcoord.landing.model import WAYS, Rules, rules_of
 from gitcoord.landing.model import Landing as Landed
-from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, source_of
+from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, released, source_of
 from gitcoord.landing.turn import Turn, changed_paths, needed
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -200,8 +200,9 @@ class _Command:
 def _say_finished(call: Call, order: Order, finished: list[Landed]) -> int:
     """This very landing had been interrupted after trunk had moved: it is complete now."""
     row = next(row for row in finished if (row.branch, row.tip) == (order.branch, order.tip))
-    result = {**row.to_json(), "already": True}
-    call.screen.answer({key: result[key] for key in result if key not in ("agent", "at")})
+    freed = released(tuple((each["space"], each["path"], each["agent"]) for each in row.released))
+    facts = {key: value for key, value in row._asdict().items() if key not in ("agent", "at")}
+    call.screen.answer({**facts, "released": freed, "already": True})
     call.screen.say(f"{printable(order.branch)} on {printable(order.trunk)} already: {row.new[:12]}")
     return 0
 

@@ -185,6 +185,12 @@ class Chain:
         self.events.append(event)
         return event
 
+    def follow(self, events: list[Event]) -> None:
+        """Go on after these events, which another rule has made for the same command."""
+        for event in events:
+            self.state = apply(self.state, event)
+            self.events.append(event)
+
 
 def may_free(changes: Changes) -> bool:
     """May an event with these changes free something that somebody waits for?"""

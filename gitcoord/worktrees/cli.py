@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from gitcoord.base.errors import UsageError, refused
+from gitcoord.base.errors import Refused, UsageError, refused
 from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
@@ -30,10 +30,43 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
         force=bool(values.get("force")),
     )
     # A hook's output is shown with --quiet too: it may say why nothing was committed.
-    result = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
+    result: dict[str, Any] = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
+    if values.get("land"):
+        if values.get("release"):
+            raise UsageError("--land releases what has landed: leave --release out")
+        call.screen.note(f"committed {result['commit'][:12]}")
+        from gitcoord.landing.cli import land
+
+        return land(call, {}, [])
+    if values.get("release"):
+        result["released"] = _release(call, command.actor, result["files"])
     call.screen.answer(result)
     _say_commit(call, result)
+    if result.get("released"):
+        call.screen.say(f"released {printable(', '.join(result['released']))}")
     return 0
+
+
+def _release(call: Call, actor: Actor, files: list[str]) -> list[str]:
+    """Release the agent's claims on these files or above them; a claim with other uncommitted changes below stays."""
+    from gitcoord.claims.model import all_claims, covers_item
+    from gitcoord.claims.service import release
+    from gitcoord.ledger.snapshot import read_snapshot
+
+    state = read_snapshot(call.ctx).state
+    names = [Item("path", name) for name in files]
+    own = [
+        c for c in all_claims(state, actor.agent) if c.space == "path" and any(covers_item(state, c, n) for n in names)
+    ]
+    released = []
+    for claim in own:
+        try:
+            release(call.ctx, actor, (claim.item,))
+            released.append(claim.path)
+        except Refused as error:
+            call.screen.note(f"note: {error.message}")
+            call.screen.hint(*error.hints[:1])
+    return released
 
 
 def _named(call: Call, word: str) -> tuple[str, tuple[str, ...]]:

@@ -57,6 +57,18 @@ def test_a_server_makes_the_same_number_again() -> None:
         world.commit(Decision(events, [], {}))
 
 
+def test_a_server_makes_the_same_number_with_its_claim_again() -> None:
+    world = World()
+    for agent in ("alice", "bob", "alice"):
+        command = Number(Actor(agent), "m", file="m/{n}_x", width=3, base="1" * 40, nonce=world.host.random())
+        events = made(world, "number", command)
+        assert [event.kind for event in events][-2:] == ["claim", "number"]
+        assert not isinstance(judged(world, events), Refusal)
+        other = events[-1]._replace(body={**events[-1].body, "first": 9})
+        assert isinstance(judged(world, [*events[:-1], other]), Refusal)
+        world.commit(Decision(events, [], {}))
+
+
 def test_nobody_needs_a_session_and_whoever_has_one_beats() -> None:
     world = World()
     world.must("number", Number(ALICE, "m"))

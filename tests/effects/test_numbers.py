@@ -123,3 +123,21 @@ def test_a_bare_repository(world: World, tmp_path: Path) -> None:
         [*COORD, "number", "migrations"], cwd=bare, env=world.environ("alice", {}), capture_output=True
     )
     assert done.stdout == b"0042\n", done
+
+
+def test_a_number_with_its_file(world: World) -> None:
+    """One step: nobody else gets the number, and the file is claimed."""
+    before = len(world.events())
+    done = world.coord("number", "migrations", "--file", "migrations/{n}_user.sql", "--json")
+    assert (done.json["numbers"], done.json["claimed"]) == (["0042"], "migrations/0042_user.sql"), done
+    assert [line.split()[0] for line in world.events()[before:]] == ["start", "claim", "number"]
+    assert world.claims() == ["path/migrations/0042_user.sql/@alice"]
+    below = world.coord("number", "migrations", "--file", "{n}_bob.sql", agent="bob", cwd="migrations")
+    assert below.code == 0 and "path/migrations/0043_bob.sql/@bob" in world.claims()
+    for wrong in ("migrations/user.sql", "{n}/user.sql", "migrations/{n}_{n}", "@{n}"):
+        assert world.coord("number", "migrations", "--file", wrong).code == 2, wrong
+    assert world.coord("number", "migrations", "--file", "migrations/{n}_x", "--count", "2").code == 2
+    world.take("migrations/new", agent="carol")
+    assert world.coord("number", "migrations", "--file", "migrations/new/{n}_x", agent="alice").code == 1
+    assert number(world, "migrations", "--peek") == ["0044"], "refused, so no number was given"
+    assert world.coord("fsck").code == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import World
+from tests.cli.test_json import holds
 from tests.landing.support import Trunk
 from tests.support import CLAIM, COORD, git, run_command
 
@@ -39,6 +40,70 @@ def test_ways_to_land_beside_others(world: World, way: str, parents: int, author
     again = trunk.land("alice", way, "--json")
     if way == "--merge":
         assert again.json["already"] and trunk.tip == done.json["new"], "nothing lands twice"
+    trunk.nothing_left()
+
+
+def test_answers_as_documented(world: World) -> None:
+    trunk = Trunk(world, policy="[land]\n\tcheck = true\n", marks="text gitcoord-claim\n")
+    trunk.branch("alice", {"text": _lines(l1="one")})
+    holds(trunk.land("alice", "--dry-run", "--json"), "would land")
+    holds(trunk.land("alice", "--json"), "landed")
+    holds(trunk.land("alice", "--json"), "landed")
+    holds(trunk.land("alice", "--list", "--json"), "landings")
+    holds(trunk.land("alice", "--abort", "--json"), "landing given up")
+
+
+def test_a_commit_that_releases_and_one_that_lands(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "1\n", "b": "1\n"})
+    environ = world.environ("alice", {})
+    assert run_command([*CLAIM, "a", "b"], tree, environ).returncode == 0
+    (tree / "a").write_text("2\n")
+    done = run_command([*COORD, "commit", "-m", "a", "--release", "--", "a"], tree, environ)
+    assert done.returncode == 0 and b"released a\n" in done.stdout, done
+    assert world.claims() == ["path/b/@alice"]
+    (tree / "b").write_text("2\n")
+    done = run_command([*COORD, "commit", "-m", "b", "--land", "--", "b"], tree, environ)
+    assert done.returncode == 0 and b"landed alice on main" in done.stdout, done
+    assert (trunk.show("a"), trunk.show("b")) == ("2", "2")
+    trunk.nothing_left()
+
+
+HISTORIES: dict[str, tuple[list[str], str, int, str]] = {
+    "an empty commit": (["commit -q --allow-empty -m empty"], "--rebase", 0, "empty"),
+    "a merge, rebased": (["merge -q --no-ff -m merged side"], "--rebase", 1, "cannot be rebased"),
+    "a merge, squashed": (["merge -q --no-ff -m merged side"], "--squash", 0, "alice: "),
+    "no common history": (
+        ["checkout -q --orphan lone", "commit -q -m root", "branch -f alice", "switch -q alice"],
+        "--merge",
+        1,
+        "no common",
+    ),
+    "a mode": (["update-index --chmod=+x text", "commit -q -m mode"], "--rebase", 0, "mode"),
+    "a submodule": (["update-index --add --cacheinfo 160000,{head},sub", "commit -q -m sub"], "--rebase", 0, "sub"),
+}
+
+
+@pytest.mark.parametrize("kind", HISTORIES)
+def test_kinds_of_history(world: World, kind: str) -> None:
+    commands, way, code, words = HISTORIES[kind]
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"new": "x\n"})
+    world.git("branch", "side", "main")
+    git(tree, "switch", "-q", "side")
+    git(tree, "commit", "-q", "--allow-empty", "-m", "side")
+    git(tree, "switch", "-q", "alice")
+    head = git(tree, "rev-parse", "HEAD").decode().strip()
+    for command in commands:
+        git(tree, *command.format(head=head).split())
+    world.commit({"other": "x\n"})
+    before = trunk.tip
+    done = trunk.land("alice", way)
+    assert done.code == code, done
+    if code:
+        assert words in done.err and trunk.tip == before
+    else:
+        assert words in world.git("log", "-1", "--format=%s", "main") and trunk.show("new") == "x"
     trunk.nothing_left()
 
 

@@ -94,6 +94,8 @@ _EVERYDAY = {
         Option("file", "text", "Take the message from a file, '-': stdin.", "F", label="FILE"),
         Option("trailer", "texts", "Add a trailer to the message.", label="KEY=VALUE"),
         Option("force", "flag", "Commit ignored files too.", "f"),
+        Option("release", "flag", "Then release your claims on these files."),
+        Option("land", "flag", "Then land the branch, which releases them too."),
         QUIET,
         example="commit -m 'login: new form' -- src/login.py",
         life="work",
@@ -189,7 +191,10 @@ _EVERYDAY = {
         "SEQUENCE",
         Option("count", "number", "So many, one after the other; default: 1."),
         Option("peek", "flag", "Only tell what the next one would be."),
-        example="number migrations",
+        Option(
+            "file", "text", "Claim this new file in the same step; {n} in its name stands for the number.", label="FILE"
+        ),
+        example="number migrations --file 'db/migrations/{n}_add_user.sql'",
     ),
     "once": row(
         "Run a command at most once over all agents.",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gitcoord.base.codec import MAX_DIGITS, Record, record_of, values_of
 from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if
-from gitcoord.base.names import check_word, encode
+from gitcoord.base.names import check_path, check_word, encode
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, Recalled
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
-from gitcoord.sessions.admission import actor_heartbeats, barred
+from gitcoord.sessions.admission import actor_heartbeats, as_started, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 FIELDS = {"sequence": str, "first": int, "count": int, "floor": int}
@@ -42,6 +42,11 @@ class Number(NamedTuple):
     floor: int = 0
     nonce: str = ""
     refused: tuple[Record, ...] = ()
+    file: str = (
+        ""  # a path to claim with the number; '{n}' in it stands for the number, written as wide as `width` says
+    )
+    width: int = 0
+    base: str = ""  # of that claim
 
 
 def check_sequence(name: str) -> str:
@@ -58,10 +63,31 @@ def decide(state: State, command: Number, world: World) -> Decision:
     if first + command.amount - 1 > LAST:
         raise Refused(exhausted(command.sequence, first - 1))
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    beats, claimed = actor_heartbeats(state, command.actor, world), ""
+    if command.file:
+        claimed = command.file.replace("{n}", str(first).rjust(command.width, "0"))
+        claim = _claim(state, command, world, claimed)
+        if claim.again:
+            return claim
+        chain.follow(claim.events)
+        beats = claim.beats
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
     result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
-    return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
+    return Decision(chain.events, beats, {**result, **({"claimed": claimed} if claimed else {})})
+
+
+def _claim(state: State, command: Number, world: World, path: str) -> Decision:
+    """The claim on the file that gets the number; Refused where somebody holds it."""
+    from gitcoord.claims.model import Item  # only where a file is named
+    from gitcoord.claims.take import Take
+    from gitcoord.claims.take import decide as decide_take
+
+    if command.amount != 1:
+        raise UsageError("--file goes with one number")
+    reason = f"number of {command.sequence}"
+    said = Take(command.actor, (Item("path", check_path(path)),), reason=reason, base=command.base)
+    return decide_take(state, said._replace(nonce=command.nonce, refused=command.refused), world)
 
 
 def exhausted(sequence: str, last: int) -> Refusal:
@@ -82,8 +108,13 @@ def next_number(state: State, sequence: str, floor: int) -> int:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """The command with the client's floor, which depends on files of the client and can only raise numbers."""
-    event, body = events[0], events[0].body
-    command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
+    first, body = events[0], events[-1].body
+    command = Number(actor, body["sequence"], body["count"], body["floor"], first.nonce, first.refused)
+    claims = [event.body for event in events if event.kind == "claim"]
+    if claims:
+        command = command._replace(
+            actor=as_started(events, actor), file=claims[-1]["items"][0][1], base=claims[-1]["bases"][0]
+        )
     return [Recalled(decide, command)]
 
 
