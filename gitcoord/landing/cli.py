@@ -188,7 +188,7 @@ class _Command:
     def _remove_tree(self) -> None:
         """`--done`: remove the branch's work tree."""
         from gitcoord.worktrees.add import all_trees
-        from gitcoord.worktrees.cli import done
+        from gitcoord.worktrees.cli_done import done
 
         trees = [t for t in all_trees(self._ctx) if t.ref == f"refs/heads/{self._order.branch}" and t.name]
         if not trees:

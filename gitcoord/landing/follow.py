@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.git.commands.refs import detach_head, rev_parse
-from gitcoord.git.commands.worktrees import switch_tree, with_index, write_tree
-from gitcoord.git.files import exists, read_file, remove_file, write_file
+from gitcoord.git.commands.worktrees import staged_raw, switch_tree, with_index, write_tree
+from gitcoord.git.files import exists, read_file, remove_file, rename, write_file
 from gitcoord.git.host import own_process, runs_still
 from gitcoord.landing.bring import contains
 from gitcoord.ledger.context import Context
@@ -46,7 +46,8 @@ class Following:
 
     def __enter__(self) -> Following:
         if self._places:
-            record = {"v": 1, "old": self._old, "new": self._new, "places": [list(place) for place in self._places]}
+            record = {"v": 1, "owner": own_process(), "old": self._old, "new": self._new}
+            record["places"] = [list(place) for place in self._places]
             write_file(self._ctx.scratch(_NOTE), dumps(record).encode())
         self._locked = [lock.take(self._ctx.host.pause) for lock in self._locks]
         return self
@@ -88,12 +89,14 @@ def finish_following(ctx: Context, ref: str) -> None:
     try:
         record = loads(data, 1 << 20)
         places = [Place(*row) for row in record["places"]]
-        old, new = str(record["old"]), str(record["new"])
+        owner, old, new = (str(record[key]) for key in ("owner", "old", "new"))
     except (Malformed, KeyError, TypeError):
         remove_file(ctx.scratch(_NOTE))
         return
+    if runs_still(*owner.partition(" ")[::2]):
+        return
     for place in places:
-        _remove_dead_lock(f"{place.git_dir}/index.lock")
+        _finish_index(ctx, place, new)
         tip = ctx.local.target(ref)
         here = read_file(f"{place.git_dir}/HEAD").decode("utf-8", "replace").strip()
         if here != f"ref: {ref}" or not tip or not contains(ctx, tip, new):
@@ -102,26 +105,26 @@ def finish_following(ctx: Context, ref: str) -> None:
     remove_file(ctx.scratch(_NOTE))
 
 
-def _finish_place(ctx: Context, place: Place, old: str, new: str, tip: str) -> None:
-    """The files may be those of `new` already, and its index beside the old one."""
-    copy, at = f"{place.git_dir}/index{_COPY}", old
-    with IndexLock(f"{place.git_dir}/index") as lock:
-        if lock.take(ctx.host.pause) and exists(copy):
-            env = with_index({**ctx.repo.env, b"GIT_DIR": place.git_dir.encode("utf-8", "surrogateescape")}, copy)
-            if write_tree(env).text == rev_parse(ctx.repo.env, f"{new}^{{tree}}").text:
-                lock.replace(copy)
-                at = new
+def _finish_index(ctx: Context, place: Place, new: str) -> None:
+    """Put the index of `new` in place where it was ready, beside the index or in its lock already; remove what else was left."""
+    index = f"{place.git_dir}/index"
+    lock, copy = f"{index}.lock", f"{index}{_COPY}"
+    if read_file(lock, len(_MARK)).decode("ascii", "replace") == _MARK:
+        remove_file(lock)
+    for ready in (copy, lock):
+        env = with_index({**ctx.repo.env, b"GIT_DIR": place.git_dir.encode("utf-8", "surrogateescape")}, ready)
+        if exists(ready) and write_tree(env).text == rev_parse(ctx.repo.env, f"{new}^{{tree}}").text:
+            rename(ready, index)
     remove_file(copy)
     remove_file(f"{copy}.lock")
+
+
+def _finish_place(ctx: Context, place: Place, old: str, new: str, tip: str) -> None:
+    """The work tree has the files of `old`, or of `new`, and the index of the same."""
+    env = {**ctx.repo.env, b"GIT_DIR": place.git_dir.encode("utf-8", "surrogateescape")}
+    at = new if not staged_raw(env, new).out else old
     if at == tip:
         return
     with IndexLock(f"{place.git_dir}/index") as lock:
         if not (lock.take(ctx.host.pause) and _switch(ctx, place, lock, at, tip)):
             detach_head(ctx.repo.env, place.git_dir, at)
-
-
-def _remove_dead_lock(path: str) -> None:
-    """Remove the lock of a landing whose process has died."""
-    words = read_file(path, 200).decode("ascii", "replace").removeprefix(_MARK).split()
-    if len(words) == 2 and not runs_still(*words):
-        remove_file(path)

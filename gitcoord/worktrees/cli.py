@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from gitcoord.base.errors import Refused, UsageError, refused
 from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
-from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
-from gitcoord.world.open import open_repository
+from gitcoord.worktrees.cli_done import inside
 
 
 def commit(call: Call, values: Values, words: list[str]) -> int:
@@ -123,7 +120,7 @@ def add(call: Call, values: Values, words: list[str]) -> int:
         would_take(call.ctx, order)  # most refusals come before anything is made
 
     def claim(place: str) -> dict[str, object]:
-        with _inside(call, place) as ctx:
+        with inside(call, place) as ctx:
             return take(ctx, order)
 
     result: dict[str, Any] = app.add(call.ctx, command, claim if order.items else None)
@@ -134,18 +131,6 @@ def add(call: Call, values: Values, words: list[str]) -> int:
     )
     call.screen.hint(f"work there: cd {shell_word(result['path'])}", f"in the end: git coord worktree done {name}")
     return 0
-
-
-@contextlib.contextmanager
-def _inside(call: Call, place: str) -> Iterator[Context]:
-    """The same repository, seen from another of its work trees."""
-    env = {key: value for key, value in call.environ.items() if key not in (b"GIT_DIR", b"GIT_WORK_TREE")}
-    with contextlib.chdir(place):
-        ctx = open_repository(env, writing=True)
-        try:
-            yield ctx
-        finally:
-            ctx.store.close()
 
 
 def list_(call: Call, values: Values, words: list[str]) -> int:
@@ -169,24 +154,3 @@ def _tree_row(row: dict[str, Any]) -> list[str]:
         row["name"], row["branch"] or "-", row["agent"] or "-", ", ".join(filter(None, notes)), ahead,
         " ".join(row["tasks"]), claims,
     ]  # fmt: skip
-
-
-def done(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.claims.service import release
-    from gitcoord.worktrees.remove import done as app_done
-
-    def give_back(place: str, agent: str, items: tuple[Item, ...]) -> None:
-        with _inside(call, place) as ctx:
-            release(ctx, Actor(agent), items)
-
-    discard = bool(values.get("discard-ignored"))
-    result: dict[str, Any] = app_done(call.ctx, call.actor(), words[0], give_back, discard=discard)
-    call.screen.answer(result)
-    call.screen.say(
-        *(f"released {printable(path)}" for path in result["released"]),
-        f"removed {printable(result['path'])}",
-    )
-    if result["branch"]:
-        verb = "removed" if result["branch_removed"] else "left"
-        call.screen.say(f"{verb} branch {printable(result['branch'])}")
-    return 0

@@ -144,7 +144,7 @@ _EVERYDAY = {
     ),
     "worktree done": row(
         "Remove a work tree whose work is merged, with its branch and claims. Nothing is lost.",
-        "worktrees.cli:done",
+        "worktrees.cli_done:done",
         "NAME",
         Option("discard-ignored", "flag", "Delete ignored files that exist nowhere else."),
         example="worktree done login",
