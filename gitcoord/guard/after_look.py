@@ -15,7 +15,7 @@ from gitcoord.gates.judge import Verdict, is_family, path_word
 from gitcoord.git.files import is_directory, is_link, read_if_file, stamp
 from gitcoord.git.keyed_files import stamp_and_hash
 from gitcoord.git.loose_writer import hasher
-from gitcoord.guard.hold_files import change_holds, present, read_holds, statuses
+from gitcoord.guard.hold_files import change_holds, own_files, present, read_holds, statuses
 from gitcoord.guard.holds import MAX_CALLS, drop, holds_of, take
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.kept import Kept, keep, put_back
@@ -165,7 +165,7 @@ def compare(ctx: Context, actor: Actor, event: ToolEvent) -> str:
             back.add(one.path)
     _tell_holders(ctx, actor, event, found, kept, back)
     _record(ctx, actor, found, kept)
-    return _words(found, kept, back, busy)
+    return _words(found, kept, back, busy, own_files(ctx, actor.agent))
 
 
 def _changed(ctx: Context, actor: Actor, record: Record, call: Record) -> list[Change]:
@@ -286,7 +286,8 @@ def _record(ctx: Context, actor: Actor, found: list[Change], kept: Kept) -> None
         pass
 
 
-def _words(found: list[Change], kept: Kept, back: set[str], busy: set[str]) -> str:
+def _words(found: list[Change], kept: Kept, back: set[str], busy: set[str], own: str) -> str:
+    """`own`: the files that the agent itself wrote and has not committed."""
     lines = ["gitcoord: while this command ran, files changed that are not yours to change"]
     for one in found[:_SHOWN]:
         whose = (
@@ -305,7 +306,5 @@ def _words(found: list[Change], kept: Kept, back: set[str], busy: set[str]) -> s
     if any(one.before for one in left):
         lines.append("each holder is told at its next action, with the command that brings its content back")
     if left:
-        lines.append(
-            'hint: write none of them, and commit your own files alone: git coord commit -m "..." -- <file>...'
-        )
+        lines.append(f'hint: write none of them, and commit your own files alone: git coord commit -m "..." -- {own}')
     return "\n".join(lines)

@@ -93,14 +93,23 @@ def _answer_without_ledger(
     invocation: Invocation, event: ToolEvent, effects: FileEffects, home: Place, error: StoreError
 ) -> Answer:
     """Reading goes on while the ledger cannot be read. Raises an error for any other call."""
-    from gitcoord.guard.without_ledger import guard_settings, read_findings
+    from gitcoord.guard.without_ledger import READING_GOES_ON, guard_settings, read_findings
 
     findings = read_findings(invocation, effects, home, error)
     findings += _private_places(invocation, guard_settings(invocation, home), effects)
     if not findings:
         return Answer()
     lines = [f"  {printable(finding.path)}: {finding.message} [{finding.rule}]" for finding in findings]
-    return Answer(DENY, "\n".join([f"gitcoord: {printable(event.action or 'this')} is refused", *lines]))
+    return Answer(
+        DENY,
+        "\n".join(
+            [
+                f"gitcoord: {printable(event.action or 'this')} is refused, nothing was done",
+                *lines,
+                f"hint: {READING_GOES_ON}",
+            ]
+        ),
+    )
 
 
 def _sessions(invocation: Invocation, event: ToolEvent, effects: FileEffects) -> dict[str, GuardSession]:
@@ -269,19 +278,14 @@ def _stale_writes(invocation: Invocation, sessions: dict[str, GuardSession], eff
                 continue
             conflict = begin(ctx, agent, path)
             if conflict is not None and conflict.pending:
-                message = (
-                    f"{conflict.agent} is writing it at this moment; nothing was written: read it again, then write"
-                )
+                message = f"{conflict.agent} is writing it at this moment"
             elif conflict is not None:
                 when = format_duration(max(1, ctx.host.wall() - modified(path) // 1_000_000_000))
-                message = (
-                    f"{conflict.agent} changed it since you last read it, {when} ago; nothing was written: "
-                    "read it again, then write"
-                )
+                message = f"{conflict.agent} changed it since you last read it, {when} ago"
             else:
                 begun.append((session, path))
                 continue
-            found.append(Finding(DENY, message, "changed", place.path))
+            found.append(Finding(DENY, message, "changed", place.path, ("read it again, then write",)))
     for session, path in begun if found else ():
         end(session.ctx, session.actor.agent, path, failed=True)  # nothing of it will happen
     return found

@@ -66,7 +66,7 @@ def settings_at(path: str) -> list[str]:
 _INSTEAD = (
     ("skips the hooks", 'let the hooks judge it: git coord commit -m "..." -- <file>...'),
     ("git's own files", "use git's own commands, which keep its files consistent"),
-    ("takes a claim away", "wait until its holder releases it: git claim --wait 10m <path>"),
+    ("takes a claim away", "wait until its holder releases it; who holds what: git claim list --all"),
     ("takes gitcoord's gates away", "a person may do that at a terminal"),
     ("as whom gitcoord sees", "run the command without that variable: gitcoord knows who you are"),
     ("hides from git", "run the command directly: gitcoord knows who you are"),

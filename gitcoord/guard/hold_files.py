@@ -13,6 +13,8 @@ from gitcoord.ledger.context import Context
 from gitcoord.startup.annotations import Callable, Iterable
 
 _LARGEST = 1 << 20
+_SHOWN = 8
+UNKNOWN_FILES = "<file>..."
 
 
 def read_holds(ctx: Context) -> Record:
@@ -41,6 +43,15 @@ def take_holds(ctx: Context, agent: str, written: dict[str, FileState]) -> None:
             take(record, agent, path, look, ctx.host.wall())
 
     change_holds(ctx, change)
+
+
+def own_files(ctx: Context, agent: str) -> str:
+    """The files that this agent's tool wrote here and has not committed, as words of a command; '<file>...' where none are known."""
+    from gitcoord.gates.judge import path_word
+    from gitcoord.guard.holds import holds_of
+
+    paths = [hold.path for hold in holds_of(read_holds(ctx)) if hold.agent == agent]
+    return " ".join(map(path_word, paths[:_SHOWN])) or UNKNOWN_FILES
 
 
 def end_holds(ctx: Context, agent: str, to: str = "") -> None:

@@ -142,7 +142,8 @@ def _failure(invocation: Invocation, data: object, error: Exception) -> tuple[st
         message, hints = error.message, error.hints
     else:
         message, hints = f"{type(error).__name__}: {error}", ()
-    lines = [f"gitcoord: could not judge this{', and lets it pass' if passes else ''}: {printable(message)[:2000]}"]
+    then = ", and lets it pass" if passes else ", nothing was done"
+    lines = [f"gitcoord: could not judge this{then}: {printable(message)[:2000]}"]
     lines += [f"hint: {printable(hint)}" for hint in hints]
     return "\n".join(lines), passes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.gates.judge import path_word
 from gitcoord.guard.findings import Finding, strictest
@@ -13,7 +14,7 @@ _SHOWN = 10
 _CURSOR = "cursor"  # its subagents act in conversations of their own that name no parent
 _HEADS = {
     ALLOW: "goes through, with a warning",
-    ASK: "needs a person's word",
+    ASK: "needs a person's word, nothing was done",
     DENY: "is refused, nothing was done",
 }
 
@@ -34,9 +35,18 @@ def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -
         lines += [f"other work: {work}: git coord task next"] if work else []
     if decision == ASK:
         lines.append("hint: where this tool asks nobody, a person does it, or changes what the policy says")
-    hints = dict.fromkeys(hint for finding in found for hint in finding.hints)
+    hints = dict.fromkeys(_literal(session, hint) for finding in found for hint in finding.hints)
     shown = [*list(hints)[:4], *_cursor_hints(session, found)]
     return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
+
+
+def _literal(session: GuardSession, hint: str) -> str:
+    """The hint with the agent's own files, so that it works as it stands."""
+    if "<file>..." not in hint:
+        return hint
+    from gitcoord.guard.hold_files import own_files
+
+    return hint.replace("<file>...", own_files(session.ctx, session.actor.agent))
 
 
 # Of these rules the finding itself says all that the rule's purpose says.
@@ -65,11 +75,12 @@ def _cursor_hints(session: GuardSession, found: list[Finding]) -> list[str]:
 def _holders(finding: Finding) -> list[str]:
     if not finding.held:
         return []
-    from gitcoord.terminal.screen import ago, expected, expiry
+    from gitcoord.terminal.screen import ago, expected
 
     lines = []
     for claim in finding.held[:_SHOWN]:
         reason = f": {printable(str(claim['reason']))}" if claim["reason"] else ""
-        words = (expected(claim), expiry(claim))
-        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {', '.join(filter(None, words))}{reason}")
+        ttl = format_duration(int(str(claim["ttl_seconds"])))
+        until = expected(claim) or f"it ends {ttl} after its holder's last activity"
+        lines.append(f"    {claim['agent']} has it since {ago(claim['since'])}{reason}; {until}")
     return lines

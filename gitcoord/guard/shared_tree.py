@@ -8,7 +8,7 @@ from gitcoord.git.files import exists, is_directory, stamp
 from gitcoord.git.locate import Place
 from gitcoord.guard.effects import FileEffects, absolute
 from gitcoord.guard.findings import Finding
-from gitcoord.guard.hold_files import change_holds, present, read_holds, statuses
+from gitcoord.guard.hold_files import UNKNOWN_FILES, change_holds, own_files, present, read_holds, statuses
 from gitcoord.guard.holds import Hold, below, drop, holds_of, is_live, passed_to
 from gitcoord.guard.judge import GuardSession
 from gitcoord.ledger.context import Context
@@ -21,7 +21,7 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.validators.tool_event import DENY, ToolEvent
 
 _UNSTAGED = " ?!"
-_OWN_TREE = "or work in a work tree of your own: git coord worktree add <name>"
+_SHOWN = 8
 
 
 def uncommitted_work(session: GuardSession, effects: FileEffects, top: str) -> list[Finding]:
@@ -45,7 +45,8 @@ def uncommitted_work(session: GuardSession, effects: FileEffects, top: str) -> l
     for hold in asked:
         if hold.path in letters and (hold in changed or hold in staged or hold in taken):
             stage, now = session.policy.stage("uncommitted"), session.world.wall
-            verdict = _verdict(hold, session.actor.agent, stage, now, stages=hold not in changed)
+            own = own_files(session.ctx, session.actor.agent) if hold not in changed else ""
+            verdict = _verdict(hold, session.actor.agent, stage, now, stages=own)
             found.append(session.finding_of(verdict))
     return [finding for finding in found if finding is not None]
 
@@ -77,19 +78,22 @@ def staged_work(ctx: Context, actor: Actor, staged: Iterable[str], stage: str) -
     names = set(staged)
     found = [hold for hold in _live_holds(ctx, actor, snapshot.state, world) if hold.path in names]
     taken = [hold for hold in found if stamp(f"{ctx.repo.worktree}/{hold.path}") == hold.look.mark]
-    return [_verdict(hold, actor.agent, stage, world.wall, stages=True) for hold in taken]
+    own = " ".join(map(path_word, sorted(names - {hold.path for hold in taken})[:_SHOWN])) or UNKNOWN_FILES
+    return [_verdict(hold, actor.agent, stage, world.wall, stages=own) for hold in taken]
 
 
 def _paths(places: tuple[Place, ...], top: str) -> list[str]:
     return [place.path for place in places if place.top == top and not place.inner]
 
 
-def _verdict(hold: Hold, agent: str, stage: str, now: int, *, stages: bool) -> Verdict:
+def _verdict(hold: Hold, agent: str, stage: str, now: int, *, stages: str = "") -> Verdict:
+    """`stages`: the agent's own files, if the call would only stage or commit this one."""
     when = f"{format_duration(now - hold.at)} ago" if now > hold.at else "just now"
     message = f"{hold.agent} wrote it {when} and has not committed it"
-    hints = (f'{hold.agent} commits it first: git coord commit -m "..." -- {path_word(hold.path)}', _OWN_TREE)
+    own_tree = f"or work in a work tree of your own: git coord worktree add {agent}"
+    hints = (f'{hold.agent} commits it first: git coord commit -m "..." -- {path_word(hold.path)}', own_tree)
     if stages:
-        hints = ('commit your own files alone: git coord commit -m "..." -- <file>...', _OWN_TREE)
+        hints = (f'commit your own files alone: git coord commit -m "..." -- {stages}', own_tree)
     return Verdict("uncommitted", stage, hold.path, agent, message, hints=hints)
 
 
@@ -112,7 +116,7 @@ def switched_branch(session: GuardSession, effects: FileEffects, top: str) -> li
         return []
     names = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
     message = f"{names} {'work' if len(others) > 1 else 'works'} in this work tree too, and would be on another branch"
-    hints = ("take a work tree of your own: git coord worktree add <name>",)
+    hints = (f"take a work tree of your own: git coord worktree add {session.actor.agent}",)
     verdict = Verdict("branch", session.policy.stage("branch"), "", session.actor.agent, message, hints=hints)
     found = session.finding_of(verdict)
     return [found] if found is not None else []

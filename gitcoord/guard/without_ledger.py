@@ -16,10 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.guard.hook import Invocation
 
-_HINTS = (
-    "until it is repaired nothing is written here: ask a person to run: git coord fsck --repair",
-    "reading goes on; look at it: git coord fsck",
-)
+READING_GOES_ON = "reading goes on; look at it: git coord fsck"
+_HINTS = ("until it is repaired nothing is written here: ask a person to run: git coord fsck --repair", READING_GOES_ON)
 
 
 def read_findings(invocation: Invocation, effects: FileEffects, home: Place, error: GitcoordError) -> list[Finding]:

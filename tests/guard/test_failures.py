@@ -25,7 +25,7 @@ exec {git} "$@"
 
 def denied(message: str, tool: str = "") -> Said:
     """The denial: exit code 2; of Copilot, which loses the reason of a hook that fails, the answer in its own form."""
-    words = f"gitcoord: could not judge this: {message}"
+    words = f"gitcoord: could not judge this, nothing was done: {message}"
     if tool == "copilot":
         reply = {"permissionDecision": "deny", "permissionDecisionReason": words}
         return Said(json.dumps(reply, separators=(",", ":")).encode() + b"\n", b"", 0)
@@ -36,7 +36,7 @@ def denied(message: str, tool: str = "") -> Said:
 def test_garbage_in(project: Project, data: bytes) -> None:
     said = project.send(data)
     assert said.out == b"" and said.code == 2
-    assert said.err.startswith(b"gitcoord: could not judge this: ") and said.err.count(b"\n") == 1
+    assert said.err.startswith(b"gitcoord: could not judge this, nothing was done: ") and said.err.count(b"\n") == 1
     assert all(understood(tool, said) == "deny" for tool in TOOLS)
 
 
@@ -113,7 +113,9 @@ def test_errors_let_pass_only_where_each_tree_says_so(tmp_path: Path, order: tup
     projects[-1].world.git("update-ref", "-d", "refs/heads/gitcoord")
     words = " ".join(f"{project.top}/free/x" for project in projects)
     said = projects[0].send(projects[0].speaker().shell(f"echo x | tee {words}"))
-    assert understood("claude", said) == "deny" and b"could not judge this: the ledger" in said.err, said
+    assert understood("claude", said) == "deny" and b"could not judge this, nothing was done: the ledger" in said.err, (
+        said
+    )
 
 
 @pytest.mark.parametrize("tool", ["claude", "cursor"])
@@ -128,7 +130,7 @@ def test_a_git_that_hangs(project: Project, tmp_path: Path, tool: str) -> None:
     said = project.send(project.speaker(tool=tool).write("shared/a"), env)
     assert said == Said(
         b"",
-        b"gitcoord: could not judge this: it took too long\n"
+        b"gitcoord: could not judge this, nothing was done: it took too long\n"
         b"hint: its time is gitcoord.guardSeconds, which must be less than the tool gives its hooks\n",
         2,
     )

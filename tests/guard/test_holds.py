@@ -189,7 +189,7 @@ def test_git_s_hook_refuses_a_commit_that_takes_another_s_work(held: Project) ->
 
     code, words = commit(two)
     assert code == 1 and "free/x: claude-cone wrote it" in words and "free/new: claude-cone wrote it" in words
-    assert 'git coord commit -m "..." -- <file>...' in words and "free/own" not in words
+    assert 'git coord commit -m "..." -- free/own' in words and "free/own:" not in words
     assert commit({**two, "CLAUDE_CODE_SESSION_ID": "c-one"})[0] == 0, "its writer commits it"
     assert commit({})[0] == 0, "nobody is named: such paths are anybody's"
     held.world.write("free/x", "one's\nand two's\n")
@@ -214,7 +214,7 @@ def test_the_branch_of_a_work_tree_that_another_uses(project: Project, command: 
     project.send(project.speaker("c-one").start())
     verdict, words = shell(project, two, command)
     assert verdict == "deny" and "claude-cone works in this work tree too" in words, words
-    assert "git coord worktree add <name>" in words and "[branch]" in words
+    assert "git coord worktree add claude-ctwo" in words and "[branch]" in words
     project.send(project.speaker("c-one").stop(final=True))
     assert shell(project, two, command)[0] == "allow"
 

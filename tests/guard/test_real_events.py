@@ -37,7 +37,7 @@ def test_replayed(project: Project, path: Path) -> None:
         assert path.stem.partition("-")[0] == tool.NAME
         if event.phase == AFTER and event.writes:
             project.world.write(SHARED, "mine\n")
-        if event.phase == AFTER and "python3" in event.command:
+        if event.phase == AFTER and "fmt.py" in event.command:
             project.world.write(HELD, "gone")
         answer = project.send(said)
         if event.phase == BEFORE and understood(tool.NAME, answer) == "deny":

@@ -23,7 +23,7 @@ def test_who_holds_it_and_how_long_still(project: Project) -> None:
     ("command", "hint"),
     [
         ("git commit --no-verify -am x", "git coord commit -m"),
-        ("git claim takeover shared/a --token 1 --force --reason x", "git claim --wait 10m"),
+        ("git claim takeover shared/a --token 1 --force --reason x", "git claim list --all"),
         ("rm -rf .git/hooks", "git's own commands"),
         ("GITCOORD_AGENT=bob git claim shared/a", "without that variable"),
         ("git update-ref refs/heads/gitcoord HEAD", "git claim"),
@@ -42,7 +42,7 @@ def test_a_changed_file_says_since_when(project: Project) -> None:
     project.send(one.write("free/x", after=True))
     project.world.git("commit", "-qam", "done")
     words = project.denial(two, "free/x")
-    assert "changed it since you last read it, " in words and " ago; nothing was written: read it again" in words
+    assert "changed it since you last read it, " in words and " ago [changed]\nhint: read it again, then write" in words
 
 
 def test_the_hints_of_a_stop_work_as_they_stand(project: Project) -> None:

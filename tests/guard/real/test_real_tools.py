@@ -21,7 +21,7 @@ pytestmark = [
 ]
 EACH = pytest.mark.parametrize("tool", REAL_TOOLS.values(), ids=lambda tool: tool.name)
 RECORDED = Path(__file__).parent.parent / "recorded/real"
-OVERWRITE = "python3 -c \"open('fr' + 'ee/x', 'w').write('gone')\""  # the guard cannot tell what it writes
+OVERWRITE = "python3 fmt.py"  # the guard cannot tell what it writes
 SCRIPT = 300  # characters of a text that are recorded
 
 
@@ -32,6 +32,7 @@ def workplace(tmp_path: Path) -> Workplace:
     for name, text in (("shared/a", "a\n"), ("shared/b", "b\n"), ("free/x", "x\n"), ("sub/y", "y\n")):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
+    (top / "fmt.py").write_text(f"open(bytes.fromhex('{b'free/x'.hex()}'), 'w').write('gone')\n")
     (top / ".gitattributes").write_text("shared/** gitcoord-claim\n")
     workplace = Workplace(tmp_path, top)
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "work")):
