@@ -308,8 +308,7 @@ def report(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdi
         screen.note("  " + _line(verdict), *("    " + line for line in screen.claim_lines(list(verdict.held))))
     if len(refused) > _SHOWN:
         screen.note(f"  and {len(refused) - _SHOWN} more")
-    rules = dict.fromkeys(verdict.rule for verdict in refused)
-    screen.note(*(f"why: {rule}: {outcome.policy.why(rule)}" for rule in rules))
+    screen.note(*outcome.policy.reasons(verdict.rule for verdict in refused))
     screen.hint(*_hints(refused, by_setting=actor.by_setting))
     return 1
 

@@ -28,8 +28,7 @@ def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -
         lines += [f"  {where}{printable(finding.message)} [{finding.rule}]", *_holders(finding)]
     if len(found) > _SHOWN:
         lines.append(f"  and {len(found) - _SHOWN} more")
-    rules = dict.fromkeys(finding.rule for finding in found if finding.rule in RULES)
-    lines += [f"why: {rule}: {session.policy.why(rule)}" for rule in rules if _explains(session, rule)]
+    lines += session.policy.reasons(finding.rule for finding in found if finding.rule in RULES)
     if decision == DENY and any(finding.held for finding in found):
         work = session.other_work()
         lines += [f"other work: {work}: git coord task next"] if work else []
@@ -47,15 +46,6 @@ def _literal(session: GuardSession, hint: str) -> str:
     from gitcoord.guard.hold_files import own_files
 
     return hint.replace("<file>...", own_files(session.ctx, session.actor.agent))
-
-
-# Of these rules the finding itself says all that the rule's purpose says.
-_PLAIN = ("held", "unclaimed", "uncommitted", "branch", "killed", "halted")
-
-
-def _explains(session: GuardSession, rule: str) -> bool:
-    """Whether the purpose of a rule adds to its finding: also where the policy names a decision record for it."""
-    return rule not in _PLAIN or rule in session.policy.records
 
 
 def _cursor_hints(session: GuardSession, found: list[Finding]) -> list[str]:

@@ -40,9 +40,9 @@ def _bypasses(
     if unknown:
         answer = guard.unknown if guard.unknown in (ASK, DENY) else ALLOW
         if _is_said(invocation, event, guard, home, unknown[0]):
-            found.append(
-                Finding(answer, f"what this command writes cannot be told: {printable(unknown[0])}", "unknown")
-            )
+            message = f"what this command writes cannot be told: {printable(unknown[0])}"
+            hints = ("run the single commands that it stands for, or ask a person to run it",) if answer != ALLOW else ()
+            found.append(Finding(answer, message, "unknown", hints=hints))
     return found
 
 

@@ -48,6 +48,8 @@ RULES = {
     "spiral": "an action that did not help several times is not repeated",
     "budget": "a session stays within its budget",
 }
+# Of these rules the finding itself says all that the rule's purpose says.
+_PLAIN = ("held", "unclaimed", "uncommitted", "branch", "killed", "halted")
 # Settings by section, as `git config --list` spells them; for `policy check`.
 KNOWN = {
     "gitcoord": ("root", "approver", "role", "attribution", "authority", "sync"),
@@ -132,6 +134,11 @@ class Policy(NamedTuple):
             rule, "a check of this project's own" if rule != "private" else "a rule that is not published"
         )
         return words + (f"; see {self.records[rule]}" if rule in self.records else "")
+
+    def reasons(self, rules: Iterable[str]) -> list[str]:
+        """Lines with the purpose of each rule, where that adds to a finding."""
+        told = [rule for rule in dict.fromkeys(rules) if rule not in _PLAIN or rule in self.records]
+        return [f"why: {rule}: {self.why(rule)}" for rule in told]
 
     def of(self, path: str) -> Attributes:
         return self.attributes[path]

@@ -228,8 +228,8 @@ def _report(ctx: Context, found: list[tuple[Verdicts, list[Verdict]]]) -> int:
     if len(refused) > _SHOWN:
         _write(f"  and {len(refused) - _SHOWN} more")
     policy = next(outcome.policy for outcome, stale in found if outcome.verdicts or stale)
-    for rule in dict.fromkeys(verdict.rule for verdict in refused):
-        _write(f"why: {rule}: {policy.why(rule)}")
+    for line in policy.reasons(verdict.rule for verdict in refused):
+        _write(line)
     for hint in list(dict.fromkeys(hint for verdict in refused for hint in verdict.hints))[:6]:
         _write(f"hint: {printable(hint)}")
     return 1

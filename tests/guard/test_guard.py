@@ -23,7 +23,9 @@ def test_a_free_shared_path_is_claimed_and_then_held(project: Project, tool: str
     said = project.send(two.write("shared/a"))
     assert understood(tool, said) == "deny"
     words = reason(tool, said)
-    assert f"shared/a: {tool}-cone holds it [held]" in words and "has it since now: auto: " in words.replace("1s ago", "now")
+    assert f"shared/a: {tool}-cone holds it [held]" in words and "has it since now: auto: " in words.replace(
+        "1s ago", "now"
+    )
     assert project.write(two, "shared/b") == "allow"
     events = project.world.events()
     assert project.write(one, "shared/a") == "allow" and project.world.events() == events
@@ -46,7 +48,11 @@ def test_what_another_holds_is_denied_everywhere_with_other_work(project: Projec
     project.claim("-m", "renaming", "free", agent="bob")
     project.world.coord("task", "add", "Mend the parser", agent="bob")
     words = project.denial(project.speaker(), "free/x")
-    assert "free/x: bob holds it [held]" in words and "bob has it since" in words and ": renaming; it ends 30m after" in words
+    assert (
+        "free/x: bob holds it [held]" in words
+        and "bob has it since" in words
+        and ": renaming; it ends 30m after" in words
+    )
     assert "other work: t" in words and "Mend the parser: git coord task next" in words
     assert "takeover" not in words
     assert "why:" not in words  # it would say the same again
