@@ -41,7 +41,9 @@ def _bypasses(
         answer = guard.unknown if guard.unknown in (ASK, DENY) else ALLOW
         if _is_said(invocation, event, guard, home, unknown[0]):
             message = f"what this command writes cannot be told: {printable(unknown[0])}"
-            hints = ("run the single commands that it stands for, or ask a person to run it",) if answer != ALLOW else ()
+            hints = (
+                ("run the single commands that it stands for, or ask a person to run it",) if answer != ALLOW else ()
+            )
             found.append(Finding(answer, message, "unknown", hints=hints))
     return found
 
