@@ -21,6 +21,7 @@ class Stage:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.repo = home / "project"
+        self.places: dict[str, Path] = {}  # work trees of agents; the others are in `repo`
         self.names: dict[str, str] = {}  # names that a scene finds out, for the command lines of later ones
         self.env = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
         self.env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -47,7 +48,7 @@ class Stage:
         ours = [sys.executable, "-m", "gitcoord.cli"] if words[0] in ("claim", "coord", "handoff") else ["git"]
         env = {**self.env, "GITCOORD_AGENT": agent} if agent else self.env
         return subprocess.Popen(
-            [*ours, *words], cwd=self.repo, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*ours, *words], cwd=self.places.get(agent, self.repo), env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )  # fmt: skip
 
     def show(self, agent: str, line: str) -> int:

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from gitcoord.cli.demo import Stage
 
 Step = Callable[[Stage], bool]
-_CONFIG = '[deploy "production"]\n\tremote = origin\n\tref = refs/heads/production\n'
+_CONFIG = (
+    '[deploy "production"]\n\tremote = origin\n\tref = refs/heads/production\n[land]\n\tcheck = "! grep BURNT menu"\n'
+)
 _SECTIONS = (
     "--state='The parser reads numbers; strings still fail.' --changed='Added the number branch in src/parse.py.'"
     " --remaining='Strings, and a test for both.' --next='Write the string branch below the number branch in src/parse.py.'"
@@ -102,6 +104,7 @@ def share(stage: Stage) -> bool:
     stage.write(".gitattributes", "src/** gitcoord-claim\n")
     stage.write("src/core.py", "# core.py\nfast = False\n\n\n\nslow = True\n")
     stage.write(".gitcoord/config", _CONFIG)
+    stage.write("menu", "starter: soup\nmain: stew\n\n\n\ndrink: water\n")
     stage.git("add .")
     stage.git("commit -q -m 'src is shared; production is deployed'")
     stage.git(f"init -q --bare -b main {stage.home}/origin.git")
@@ -110,9 +113,48 @@ def share(stage: Stage) -> bool:
     return True
 
 
-def find_task(stage: Stage) -> bool:
-    stage.names["task"] = stage.answer("ivan", "coord task list --mine")["tasks"][0]["id"]
-    return True
+def find_task_of(agent: str) -> Step:
+    def step(stage: Stage) -> bool:
+        stage.names["task"] = stage.answer(agent, "coord task list --mine")["tasks"][0]["id"]
+        return True
+
+    return step
+
+
+def kitchen(stage: Stage) -> bool:
+    """A work tree with a branch for each of three agents, who change the menu."""
+    for agent in ("mia", "noah", "olga"):
+        stage.places[agent] = stage.home / agent
+        stage.git(f"worktree add -q -b {agent} {stage.places[agent]} main")
+    return order("mia", "pie")(stage) and order("noah", "fish")(stage)
+
+
+def order(agent: str, dish: str) -> Step:
+    """The agent changes one line of the menu in its own work tree, and commits it."""
+
+    def step(stage: Stage) -> bool:
+        menu = stage.places[agent] / "menu"
+        key = "drink" if dish.startswith("tea") else "main"
+        lines = [f"{key}: {dish}" if line.startswith(key) else line for line in menu.read_text().splitlines()]
+        menu.write_text("\n".join(lines) + "\n")
+        return stage.show(agent, f"commit -q -a -m '{dish}'") == 0
+
+    return step
+
+
+def land_at_once(stage: Stage) -> bool:
+    print("  mia$ git coord land     noah$ git coord land")
+    landing = {name: stage.start(name, "coord land") for name in ("mia", "noah")}
+    for name, process in landing.items():
+        stage.print_answer(process.communicate()[0], f"{name}: ")
+    stage.names["late"] = next((name for name, process in landing.items() if process.returncode), "")
+    return sorted(process.returncode for process in landing.values()) == [0, 1]
+
+
+def resolve(stage: Stage) -> bool:
+    menu = stage.places[stage.names["late"]] / "menu"
+    menu.write_text("starter: soup\nmain: pie or fish\n\n\n\ndrink: water\n")
+    return stage.show(stage.names["late"], "add menu") == 0
 
 
 def find_handoff(stage: Stage) -> bool:
@@ -195,7 +237,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
         edit("ivan", "numbers = True"),
         note("ivan must leave; he cannot just go"),
         run("ivan", "coord stop", refused=True),
-        find_task,
+        find_task_of("ivan"),
         run("ivan", f"handoff new --to judy --task {{task}} {_SECTIONS}"),
         run("ivan", "coord stop"),
         find_handoff,
@@ -206,6 +248,22 @@ SCENES: dict[str, tuple[Step, ...]] = {
         run("ivan", "coord task complete {task} -m done --not-done none", refused=True),
         run("judy", "coord task complete {task} -m 'numbers and strings' --not-done 'a test' -q"),
         run("judy", "coord why src/parse.py"),
+    ),
+    "Two agents land at once, and both changed the same line: one lands, the other resolves it in its turn": (
+        kitchen,
+        land_at_once,
+        resolve,
+        lambda stage: stage.show(stage.names["late"], "coord land --continue") == 0,
+    ),
+    "A failing check is sent back, and a task is done when its code is on trunk": (
+        run("boss", "coord task add 'Serve tea'"),
+        run("olga", "coord task next"),
+        find_task_of("olga"),
+        order("olga", "tea BURNT"),
+        run("olga", "coord land --task {task}", refused=True),
+        order("olga", "tea"),
+        run("olga", "coord land --task {task}"),
+        run("olga", "coord task show {task}"),
     ),
     "At the moment of writing: two agent tools share one work tree, and neither undoes the other": (
         run("claude-kim", "claim src/parse.py -m 'smaller functions'"),
