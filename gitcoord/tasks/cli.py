@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import Refusal, Refused, TimedOut, UsageError
+from gitcoord.base.errors import OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.model import MAX_TTL
 from gitcoord.startup.annotations import Callable
@@ -46,8 +46,9 @@ def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     """Take it, or wait in the queue up to `seconds`. At the end and at Ctrl-C the place is given up; a process that is killed keeps it."""
     from gitcoord.claims.cli_wait import in_time
 
+    place = _Place(call, command)
     try:
-        return in_time(call, lambda: _ask(call, command), seconds, lambda bell, left: bell.wait(min(left, _LOOK)))
+        return in_time(call, place.ask, seconds, lambda bell, left: bell.wait(min(left, place.period)))
     except (Refused, TimedOut, KeyboardInterrupt) as error:
         tasks.leave(call.ctx, command, gives_back=not isinstance(error, TimedOut))
         result = tasks.assign(call.ctx, command) if isinstance(error, TimedOut) and not command.id else {}
@@ -56,22 +57,36 @@ def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
         return result  # granted meanwhile
 
 
-_LOOK = 5.0  # seconds after which a waiter looks whether something has expired
+class _Place:
+    """A place in the queue for a task."""
 
+    def __init__(self, call: Call, command: Assign) -> None:
+        self._call = call
+        self._command = command
+        self._waits = False
+        self.period = 5.0  # seconds after which to look again, since something may have expired
 
-def _ask(call: Call, command: Assign) -> Row:
-    """The task; or Refused with the place in the queue."""
-    from gitcoord.claims.cli_wait import standing_line
+    def ask(self) -> Row:
+        """The task; or Refused with the place in the queue."""
+        from gitcoord.claims.cli_wait import later, standing_line
 
-    result: Row = {}
-    for _ in range(2):
-        result = tasks.assign(call.ctx, command, waits=True)
-        if result["task"] is not None:
-            return result
-        if result["ticket"]:
-            result["why"] = f"{result['why']}; {standing_line({**result, 'held': []})}"
-            break  # else it was granted just now
-    raise Refused(Refusal("held", result["why"], tuple(result["held"])))
+        result: Row = {}
+        for _ in range(2):
+            try:
+                result = tasks.assign(self._call.ctx, self._command, waits=True)
+            except (Unreachable, OutcomeUnknown) as error:
+                if not self._waits:
+                    raise
+                raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
+            if result["task"] is not None:
+                return result
+            if result["ticket"]:
+                self._waits = True
+                # At a remote nothing wakes a waiter: the first two look every second.
+                self.period = 1.0 if self._call.ctx.remote and int(str(result["position"])) <= 2 else 5.0
+                result["why"] = f"{result['why']}; {standing_line({**result, 'held': []})}"
+                break  # else it was granted just now
+        raise Refused(Refusal("held", result["why"], tuple(result["held"])))
 
 
 def _say_nothing_ready(call: Call, result: Row) -> None:

@@ -145,7 +145,7 @@ def test_a_waiter_outlives_a_cut_link(realm: Realm, one: Clone, link: Link, cut:
     one.git("config", "gitcoord.remoteTimeout", "2")
     with running(one.start("git-claim", "--wait", "5m", "shared/a", agent="alice")) as waiter:
         assert waiter.stderr is not None and waiter.stdout is not None
-        assert waiter.stderr.readline().startswith("waiting: shared/a held by bob")
+        assert waiter.stderr.readline() == "waiting: 1st of 1; bob holds it\n"
         link.cut() if cut == "cut" else link.hold(down=True)
         line = next(line for line in waiter.stderr if not line.startswith("waiting for 'origin'"))
         assert line.startswith("waiting: ") and "origin" in line, line
@@ -154,6 +154,22 @@ def test_a_waiter_outlives_a_cut_link(realm: Realm, one: Clone, link: Link, cut:
         assert waiter.stdout.readline().startswith("claimed shared/a")
     assert len(realm.events("wait")) == 1
     assert one.release("shared/a", "alice").code == 0
+    realm.assert_sound()
+
+
+@DAEMON
+def test_a_waiter_for_a_task_outlives_a_cut_link(realm: Realm, one: Clone, link: Link) -> None:
+    two = realm.clone("two", "bob")
+    with running(one.start("git-coord", "task", "next", "--wait", "5m", agent="alice")) as waiter:
+        assert waiter.stderr is not None and waiter.stdout is not None
+        assert waiter.stderr.readline() == "waiting: nothing can be done now; 1st of 1\n"
+        link.cut()
+        line = next(line for line in waiter.stderr if not line.startswith("waiting for 'origin'"))
+        assert line.startswith("waiting: ") and "origin" in line, line
+        assert two.run("git-coord", "task", "add", "x", agent="bob").code == 0
+        link.mend()
+        assert "is yours: x" in waiter.stdout.readline()
+    assert len(realm.events("wait")) == 1
     realm.assert_sound()
 
 

@@ -23,6 +23,7 @@ class Stage:
         self.repo = home / "project"
         self.places: dict[str, Path] = {}  # work trees of agents; the others are in `repo`
         self.names: dict[str, str] = {}  # names that a scene finds out, for the command lines of later ones
+        self.waiters: dict[str, subprocess.Popen[str]] = {}  # by agent: commands that wait
         self.env = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
         self.env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
         subprocess.run(["git", "init", "-q", "-b", "main", str(self.repo)], check=True, env=self.env)
@@ -80,6 +81,8 @@ def demo(call: Call, values: Values, words: list[str]) -> int:
             print(f"\n--- {title}", flush=True)
             if not all([step(stage) for step in steps]):  # a scene is played to its end
                 failures.append(title)
+        for process in stage.waiters.values():
+            process.kill()
     print()
     for title in failures:
         print(f"this scene did not go as it should: {title}")

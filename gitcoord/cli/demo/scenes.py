@@ -64,20 +64,52 @@ def race(stage: Stage) -> bool:
     return sorted(process.returncode for process in racers.values()) == [0, 1]
 
 
-def kill(stage: Stage) -> bool:
+def kill(name: str) -> Step:
     """Only a person at a terminal may kill an agent, so this one has a terminal."""
-    line = f"coord kill {stage.names['winner']} --reason 'runs wild'"
-    print(f"  $ git {line}")
-    controller, terminal = os.openpty()
-    env = {**stage.env, "TERM": "dumb"}
-    argv = [sys.executable, "-m", "gitcoord.cli", "coord", "kill", stage.names["winner"], "--reason", "runs wild"]
-    killed = subprocess.run(
-        argv, cwd=stage.repo, env=env, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, check=False
-    )
-    stage.print_answer(killed.stdout.decode())
-    os.close(controller)
-    os.close(terminal)
-    return killed.returncode == 0
+
+    def step(stage: Stage) -> bool:
+        agent = name.format(**stage.names)
+        print(f"  $ git coord kill {agent} --reason 'runs wild'")
+        controller, terminal = os.openpty()
+        env = {**stage.env, "TERM": "dumb"}
+        argv = [sys.executable, "-m", "gitcoord.cli", "coord", "kill", agent, "--reason", "runs wild"]
+        killed = subprocess.run(
+            argv, cwd=stage.repo, env=env, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, check=False
+        )
+        stage.print_answer(killed.stdout.decode())
+        os.close(controller)
+        os.close(terminal)
+        return killed.returncode == 0
+
+    return step
+
+
+def wait(agent: str, line: str) -> Step:
+    """`git <line>` is shown and begins to wait; the first line that it says is shown too."""
+
+    def step(stage: Stage) -> bool:
+        print(f"  {agent}$ git {line}")
+        process = stage.waiters[agent] = stage.start(agent, line)
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        stage.print_answer(said)
+        return said.startswith("waiting: ")
+
+    return step
+
+
+def answered(agent: str, *, refused: bool = False) -> Step:
+    """The command with which this agent waits has ended; its last word is shown."""
+
+    def step(stage: Stage) -> bool:
+        process = stage.waiters.pop(agent)
+        with process:
+            assert process.stdout is not None
+            said = [line for line in process.stdout.read().splitlines() if not line.startswith(("waiting: ", "hint: "))]
+        stage.print_answer("\n".join(said[:1]), f"{agent}: ")
+        return bool(process.returncode) is refused
+
+    return step
 
 
 def _sleep(stage: Stage) -> bool:
@@ -192,7 +224,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
         run("carol", "claim src/db.py src/api.py"),
     ),
     "An agent that a person kills is fenced: its claims are free, and nothing of it gets through": (
-        kill,
+        kill("{winner}"),
         lambda stage: stage.show(stage.names["winner"], "claim src/api.py") == 1,
     ),
     "A claim without heartbeats expires: dave takes one for a second and does nothing more, erin simply asks": (
@@ -205,6 +237,29 @@ SCENES: dict[str, tuple[Step, ...]] = {
         write("src/app.py", "# app.py\nprint('hello')\n"),
         quietly("commit -qam greet"),
         run("erin", "claim release src/app.py"),
+    ),
+    "Waiting is a queue: three wait for mia, pat has priority, nora is killed, and nobody waits for her": (
+        run("mia", "claim src/app.py -m 'new login' --expect 5m"),
+        wait("nora", "claim --wait 5m src/app.py"),
+        wait("omar", "claim --wait 5m src/app.py"),
+        wait("pat", "claim --wait 5m --priority high src/app.py"),
+        run("mia", "claim list"),
+        kill("nora"),
+        answered("nora", refused=True),
+        run("mia", "claim release src/app.py"),
+        answered("pat"),
+        run("pat", "claim release src/app.py"),
+        answered("omar"),
+    ),
+    "Two that would wait for each other for ever: the one who closes the circle is told so at once": (
+        run("mia", "claim src/login.py"),
+        wait("omar", "claim --wait 5m src/login.py"),
+        run("mia", "claim --wait 5m src/app.py", refused=True),
+        note("she releases hers, as the hint says, and omar goes on"),
+        run("mia", "claim release src/login.py"),
+        answered("omar"),
+        run("omar", "claim release --all"),
+        run("", "coord contention"),
     ),
     "With hooks, what nobody claimed does not leave: fred pushes a change of a shared file": (
         share,

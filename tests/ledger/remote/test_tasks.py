@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.ledger.remote.support import Fleet
-from tests.races.support import long_timeout
+from tests.races.support import long_timeout, wait_until
 
 pytestmark = [pytest.mark.race, long_timeout]
 
@@ -33,4 +33,23 @@ def test_askers_on_two_machines_get_each_task_once(gated: Fleet) -> None:
     assert one.coord("task", "complete", ids[4], "-m", "x", "--not-done", "none", agent="w0").code == 1
     assert two.coord("task", "block", ids[4], "--reason", "no key", agent="w1").code == 0
     assert one.coord("task", "list", "--json", agent="boss").json["tasks"][0]["reason"] == "no key"
+    gated.assert_sound()
+
+
+def test_waiters_on_two_machines_have_one_order(gated: Fleet) -> None:
+    one, two = gated.joined()
+
+    def waiting() -> list[str]:
+        return [str(row["agent"]) for row in one.claim("list", "--json", agent="boss").json.get("waits", ())]
+
+    first = two.start("git-coord", "task", "next", "--wait", "5m", "--json", agent="w1")
+    wait_until("w1 waits", lambda: waiting() == ["w1"])
+    second = one.start("git-coord", "task", "next", "--wait", "5m", "--json", agent="w2")
+    wait_until("w2 waits", lambda: waiting() == ["w1", "w2"])
+    ids = []
+    for process in (first, second):
+        done = one.coord("task", "add", "x", "--path", f"src/{len(ids)}", "--json", agent="boss")
+        ids.append(done.json["tasks"][0]["id"])
+        row = json.loads(process.communicate(timeout=120)[0])
+        assert row["task"]["id"] == ids[-1] and row["assignment"]["claims"]
     gated.assert_sound()
