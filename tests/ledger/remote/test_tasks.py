@@ -46,7 +46,7 @@ def test_waiters_on_two_machines_have_one_order(gated: Fleet) -> None:
     wait_until("w1 waits", lambda: waiting() == ["w1"])
     second = one.start("git-coord", "task", "next", "--wait", "5m", "--json", agent="w2")
     wait_until("w2 waits", lambda: waiting() == ["w1", "w2"])
-    ids = []
+    ids: list[str] = []
     for process in (first, second):
         done = one.coord("task", "add", "x", "--path", f"src/{len(ids)}", "--json", agent="boss")
         ids.append(done.json["tasks"][0]["id"])
