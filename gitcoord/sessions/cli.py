@@ -8,10 +8,14 @@ from gitcoord.claims.cli import inherited_lines, lost_line, say_released
 from gitcoord.claims.cli_views import place_lines, waiting_lines
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.sessions.cli_brief import brief_lines, headlines
+from gitcoord.sessions.cli_work import work_lines
 from gitcoord.sessions.unguarded import unguarded_lines
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import ago
+
+MOST = 60  # lines of a briefing
+_LEAST = 12  # of them for rules and memory, where there is much else
 
 
 def start(call: Call, values: Values, words: list[str]) -> int:
@@ -35,10 +39,26 @@ def start(call: Call, values: Values, words: list[str]) -> int:
 def _briefing_lines(call: Call, result: Record) -> list[str]:
     """The result of `begin`, as lines of text."""
     verb = "opened" if result["opened"] else "goes on"
-    lines = [f"session {result['session']} of {result['agent']} {verb}"]
-    for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others, _gates):
-        lines += part(call, result)
-    return lines
+    first = f"session {result['session']} of {result['agent']} {verb}"
+    work = work_lines(result)
+    rest = [
+        line
+        for part in (_copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others, _gates)
+        for line in part(call, result)
+    ]
+    room = max(MOST - 1 - len(work) - len(rest), _LEAST)
+    return [first, *work, *_documents(call, result, room), *rest]
+
+
+def _documents(call: Call, result: Record, room: int) -> list[str]:
+    """Rules and memory: whole where there is room; else the headlines of the rules, and the beginning of each file."""
+    result = {**result, "rules": {**result["rules"], "text": _without_comments(result["rules"]["text"])}}
+    whole = [*_rules(call, result, result["rules"]["text"]), *_memory(call, result, room)]
+    if len(whole) <= room:
+        return whole
+    rules = _rules(call, result, "\n".join(headlines(result["rules"]["text"])))
+    files = sum(1 for row in result["memory"] if row["version"])
+    return [*rules, *_memory(call, result, max(2, (room - len(rules) - len(result["memory"])) // max(files, 1)))]
 
 
 def _shortened(result: Record) -> Record:
@@ -48,17 +68,25 @@ def _shortened(result: Record) -> Record:
     return {**result, "rules": rules, "memory": memory}
 
 
-def _text(row: Record) -> list[str]:
-    said = [f"  {printable(line.expandtabs(4))}".rstrip() for line in row["text"].rstrip("\n").split("\n")]
-    return [*said, f"  ... (the rest is in {printable(row['name'])})"] if row["cut"] else said
+def _without_comments(text: str) -> str:
+    return "\n".join(
+        line for line in text.split("\n") if not (line.startswith("<!--") and line.rstrip().endswith("-->"))
+    )
 
 
-def _rules(call: Call, result: Record) -> list[str]:
+def _text(row: Record, text: str, most: int = 1 << 30) -> list[str]:
+    said = [f"  {printable(line.expandtabs(4))}".rstrip() for line in text.rstrip("\n").split("\n")]
+    if row["cut"] or text != row["text"] or len(said) > most:
+        return [*said[: max(1, most - 1)], f"  ... (the rest is in {printable(row['name'])})"]
+    return said
+
+
+def _rules(call: Call, result: Record, text: str) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
         return [f"rules: {_only_here(rules) or 'none'}"]
     head = call.screen.paint(f"rules: {rules['name']} ({rules['version'][:12]})", "bold")
-    return [head, *_text(rules)]
+    return [head, *_text(rules, text)]
 
 
 def _only_here(row: Record) -> str:
@@ -66,12 +94,12 @@ def _only_here(row: Record) -> str:
     return f"{printable(row['name'])} is here, but not on trunk: commit and land it" if row["only_here"] else ""
 
 
-def _memory(call: Call, result: Record) -> list[str]:
+def _memory(call: Call, result: Record, most: int) -> list[str]:
     lines = []
     for row in result["memory"]:
         version = f"({row['version'][:12]})" if row["version"] else f"({_only_here(row) or 'not there'})"
         lines.append(call.screen.paint(f"{row['kind']}: {printable(row['name'])} {version}", "bold"))
-        lines += _text(row) if row["version"] else []
+        lines += _text(row, row["text"], most) if row["version"] else []
     return lines
 
 

@@ -23,6 +23,7 @@ from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.reader import Source
 from gitcoord.sessions.service import start
 from gitcoord.tasks.model import Task, ready, task_record, tasks_of
+from gitcoord.views.project import project_facts
 from gitcoord.views.status import missing
 
 TYPE_CHECKING = False
@@ -55,10 +56,12 @@ def begin(ctx: Context, actor: Actor) -> Record:
     lost = [row for row in opened.pop("lost", ()) if row["path"] not in again]  # type: ignore[attr-defined, operator]
     offered = handoff_rows(state, world, actor)
     commit = sync_policy_commit(ctx, snapshot)
+    source = Source(ctx, commit, case=folds_case(state))
     return {
         **opened,
         "rules": _document(ctx, commit, RULES),
-        "memory": _memory(ctx, snapshot, commit),
+        "memory": _memory(ctx, source),
+        "project": project_facts(ctx, source, format_record(state).sync),
         "copy": _copy(ctx, snapshot),
         "inherited": inherited,
         "lost": lost,
@@ -122,15 +125,15 @@ def _document(ctx: Context, commit: str, name: str) -> Record:
     return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST, "only_here": False}
 
 
-def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Record]:
+def _memory(ctx: Context, source: Source) -> list[Record]:
     """The files that the settings name, in a fixed order."""
-    pairs = dict(Source(ctx, commit, case=folds_case(snapshot.state)).pairs)
+    pairs = dict(source.pairs)
     found = []
     for kind in MEMORY:
         name = pairs.get(f"start.{kind}", "")
         if name:
             try:
-                found.append({"kind": kind, **_document(ctx, commit, check_path(name))})
+                found.append({"kind": kind, **_document(ctx, source.commit, check_path(name))})
             except UsageError as error:
                 raise CouldNotJudge(f".gitcoord/config: start.{kind}: {error.message}") from None
     return found

@@ -16,7 +16,7 @@ FILES = {
     "docs/state.md": "The parser works.\n", "docs/lessons.md": "Never on a \x1b[31mFriday.\n",
 }  # fmt: skip
 ORDER = (
-    "session ", "rules: ", "state: ", "decisions: ", "lessons: ", "copy: ", "you hold: ", "you wait for: ",
+    "session ", "how work goes here", "rules: ", "state: ", "decisions: ", "lessons: ", "copy: ", "you hold: ", "you wait for: ",
     "you were doing", "handoffs for you: ", "next tasks", "others here: ", "gates: ",
 )  # fmt: skip
 SAID = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the printer", "--next", "print")
@@ -170,3 +170,37 @@ def test_the_queue_at_the_start(world: World) -> None:
     assert "they wait for what you hold: 1\n  bob waits for src (since " in world.coord("start").out
     assert f"you wait for src: 1 of 1, ticket {ticket}" in world.coord("start", "--brief", agent="bob").out
     assert "bob waits for what you hold: git claim list" in world.coord("start", "--brief").out
+
+
+def test_how_work_goes_here_with_the_projects_names(world: World) -> None:
+    config = '[sequence "migrations"]\n\tpattern = db/[0-9]*.sql\n[deploy "prod"]\n\tref = refs/heads/prod\n'
+    config += '[land]\n\tcheck = make test\n[resource "gpu"]\n\tcapacity = 2\n'
+    marks = "/src/*.py gitcoord-claim\ndoc/** gitcoord-claim=landing\n# x gitcoord-claim\n.gitcoord/** gitcoord-claim\n"
+    world.commit({".gitcoord/config": config, ".gitattributes": marks, "lib/.gitattributes": "core gitcoord-claim\n"})
+    out = world.coord("start").out
+    for words in (
+        'git claim <path> -m "why"               before you change what is shared: src/*.py, lib/core\n',
+        "git coord number migrations             a number of your own for db/[0-9]*.sql\n",
+        "your branch onto 'main', after make test; it claims doc/** in its turn; it releases your claims\n",
+        "git coord deploy prod -- <command>",
+        "before you use it: @gpu\n",
+    ):
+        assert f"{words}" in out, out
+    project = holds(world.coord("start", "--json"), "started")["project"]
+    assert (project["shared"], project["landing"], project["resources"]) == (
+        ["src/*.py", "lib/core"],
+        ["doc/**"],
+        ["@gpu"],
+    )
+
+
+def test_at_most_sixty_lines(world: World) -> None:
+    rules = "# Rules\n\n" + "".join(f"{n}. Rule {n}.\nIt goes on.\n\n" for n in range(1, 15))
+    memory = {f"docs/{kind}.md": f"# {kind}\n" + "a line\n" * 100 for kind in ("state", "decisions", "lessons")}
+    config = "[start]\n\tstate = docs/state.md\n\tdecisions = docs/decisions.md\n\tlessons = docs/lessons.md\n"
+    world.commit({".gitcoord/rules.md": rules, ".gitcoord/config": config, **memory})
+    world.take("--", *(f"many/{n}" for n in range(3)))
+    lines = world.coord("start").out.splitlines()
+    assert len(lines) <= 60
+    assert "  14. Rule 14." in lines and "  ... (the rest is in .gitcoord/rules.md)" in lines
+    assert "  # lessons" in lines and "  ... (the rest is in docs/lessons.md)" in lines

@@ -1,0 +1,45 @@
+"""The part of `git coord start` that says how work goes in this project: commands to copy, with the project's own names."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record
+from gitcoord.base.names import printable, shell_word
+
+_SHOWN = 5
+
+
+def work_lines(result: Record) -> list[str]:
+    """At most twelve lines: the commands of one piece of work, from the claim to the end."""
+    project = result["project"]
+    trunk = printable(project["trunk"])
+    rows = [("git coord task next", "your next task, with its claims")] if result["tasks"] else []
+    rows.append(
+        (
+            'git claim <path> -m "why"',
+            f"before you change what is shared: {_listed(project['shared'], 'nothing is marked')}",
+        )
+    )
+    for sequence in project["sequences"][:_SHOWN]:
+        rows.append(
+            (
+                f"git coord number {shell_word(sequence['name'])}",
+                f"a number of your own for {printable(sequence['pattern']) or 'it'}",
+            )
+        )
+    rows.append(('git coord commit -m "..." -- <file>...', "exactly your files, whatever others have staged"))
+    check = f", after {printable(project['checks'][0])}" if project["checks"] else ""
+    taken = f"; it claims {_listed(project['landing'])} in its turn" if project["landing"] else ""
+    rows.append(("git coord land", f"your branch onto '{trunk}'{check}{taken}; it releases your claims"))
+    rows.append(("git claim release <path>", "what has landed otherwise, or what you did not change"))
+    for target in project["targets"][:_SHOWN]:
+        rows.append((f"git coord deploy {shell_word(target)} -- <command>", "one at a time, never from a stale copy"))
+    if project["resources"]:
+        rows.append(("git claim @<resource>", f"before you use it: {_listed(project['resources'])}"))
+    rows.append(("git handoff new, git coord stop", "when you stop: unfinished work goes to the next"))
+    width = max(len(command) for command, _ in rows)
+    return ["how work goes here:", *(f"  {command.ljust(width)}  {words}" for command, words in rows)]
+
+
+def _listed(names: list[str], none: str = "") -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return printable(", ".join(names[:_SHOWN])) + more if names else none
