@@ -84,7 +84,7 @@ def test_a_wait_that_timed_out_says_what_to_do(world: World) -> None:
     world.take("src/a.py")
     done = world.claim("src/a.py", "--wait", "1s", agent="bob")
     assert done.code == 3 and "hint: wait longer: git claim --wait 30m src/a.py\n" in done.err
-    assert "hint: do something else meanwhile: git coord task next\n" in done.err
+    assert "take a place in the queue and do something else meanwhile: git claim --queue" in done.err
     assert "git claim --wait 10m -- src/a.py" in world.claim("--", "src/a.py", agent="bob").err
 
 
