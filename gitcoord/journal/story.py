@@ -279,9 +279,19 @@ def _seen(event: Event, body: Record, about: About) -> list[str]:
     return [f"{event.agent} {verb} note {seq}" for path, seq in body["notes"] if about.shown_name(path)]
 
 
+def _landing(event: Event, body: Record, about: About) -> list[str]:
+    return []  # `land` tells of it
+
+
+def _land(event: Event, body: Record, about: About) -> list[str]:
+    names = about.names([row["space"], row["path"]] for row in body["released"])
+    what = f"{printable(body['branch'])} on {printable(body['trunk'])} ({body['new'][:12]})"
+    return [f"{body['owner']} landed {what} and released {_list(names)}"] if names else []
+
+
 _LINES: dict[str, Callable[[Event, Record, About], list[str]]] = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
     "inherit": _inherit, "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
     "wait": _wait, "leave": _leave, "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
-    "note": _note, "seen": _seen,
+    "note": _note, "seen": _seen, "landing": _landing, "land": _land,
 }  # fmt: skip

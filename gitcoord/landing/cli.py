@@ -35,6 +35,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     if values.get("list"):
         return _list(call)
     actor = call.actor()
+    read_snapshot(call.ctx)  # NotInitialised before anything is written
     lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
     if lock < 0:
         raise refused("landing", f"another process lands under the name of '{actor.agent}'", "git coord land --list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from gitcoord.base.agent_tools import TOOLS
@@ -77,7 +78,7 @@ class Checks:
     def _keep(self, commit: str, output: bytes) -> str:
         """Keep the output of a failed check; gives its file. The oldest ones go."""
         ctx = self._call.ctx
-        file = ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt")
+        file = os.path.realpath(ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt"))
         write_file(file, output)
         directory = file.rpartition("/")[0]
         for name in sorted(list_files(directory))[:-_KEPT]:

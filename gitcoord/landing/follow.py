@@ -7,14 +7,21 @@ its process, and a note has old and new tip: the next landing finishes what a pr
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, dumps, loads
-from gitcoord.git.commands.refs import detach_head, rev_parse
-from gitcoord.git.commands.worktrees import staged_raw, switch_tree, with_index, write_tree
-from gitcoord.git.files import exists, read_file, remove_file, rename, write_file
+from gitcoord.base.errors import StoreError
+from gitcoord.git.commands.refs import detach_head, git_dir, rev_parse
+from gitcoord.git.commands.worktrees import (
+    list_worktrees,
+    staged_raw,
+    switch_tree,
+    with_index,
+    without_location,
+    write_tree,
+)
+from gitcoord.git.files import exists, is_directory, read_file, remove_file, rename, write_file
 from gitcoord.git.host import own_process, runs_still
 from gitcoord.landing.bring import contains
 from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.worktrees.add import all_trees
 from gitcoord.worktrees.index import IndexLock, copy_index
 
 _NOTE = "landing/following"
@@ -29,17 +36,26 @@ class Place(NamedTuple):
     git_dir: str
 
 
+def places_of(ctx: Context, ref: str) -> list[Place]:
+    """The work trees that have this branch checked out. Only of those more is asked than their list."""
+    answer = list_worktrees(ctx.repo.env).require("git worktree list failed", StoreError)
+    parts = [dict((*row.partition(" ")[::2],) for row in part.split("\0") if row) for part in answer.text.split("\0\0")]
+    found = []
+    for index, rows in enumerate(parts):
+        path = rows.get("worktree", "")
+        if rows.get("branch") == ref and is_directory(path):
+            own = git_dir(without_location(ctx.repo.env), path).text if index else ctx.repo.common_dir
+            found += [Place(path, own)] if own else []
+    return found
+
+
 class Following:
     """The work trees of trunk for the time in which it moves; the context frees their locks."""
 
     def __init__(self, ctx: Context, ref: str, old: str, new: str) -> None:
         self._ctx = ctx
         self._old, self._new = old, new
-        self._places = [
-            Place(tree.path, tree.git_dir)
-            for tree in all_trees(ctx)
-            if tree.ref == ref and tree.git_dir and not tree.bare
-        ]
+        self._places = places_of(ctx, ref)
         owner = f"{_MARK} {own_process()}".encode()
         self._locks = [IndexLock(f"{place.git_dir}/index", owner) for place in self._places]
         self._locked: list[bool] = []

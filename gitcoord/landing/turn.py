@@ -96,7 +96,7 @@ class Turn:
         agent = self._actor.agent
         try:
             state = read_snapshot(self._ctx).state
-            if any(requests_around(state, directory_of(state, item)) for item in self.items):
+            if own_request(state, self._turn, agent) is not None:
                 leave(self._ctx, Leave(self._actor, self.items))
             held = tuple(claim.item for claim in own_claims(read_snapshot(self._ctx).state, self.items, agent))
             if held:

@@ -17,7 +17,7 @@ READING = {
     "coord role bob": "role of an agent", "coord sync": "sync", "coord deploys": "deploys", "coord once --list": "effects",
     "coord why x": "why", "coord task list": "tasks", "coord journal show": "story", "coord rules show": "rules",
     "coord rules who": "readers", "coord policy explain src": "explained", "coord policy check": "policy problems",
-    "coord worktree list": "work trees", "handoff list": "handoffs",
+    "coord worktree list": "work trees", "handoff list": "handoffs", "coord land --list": "landings",
 }  # fmt: skip
 WRITING = (
     "claim src", "claim take src", "claim release src", "claim release --all", "claim renew", "claim disown src --reason x",
@@ -28,7 +28,7 @@ WRITING = (
     "coord task update t1 --title x", "coord task block t1 --reason x", "coord task unblock t1",
     "coord task needs-human t1 --reason x", "coord task complete t1 -m x --not-done none", "coord task fail t1 --reason x",
     "coord task release t1", "coord task review t1 --accept", "coord task abandon t1 --reason x", "coord task reopen t1",
-    "coord task join x", "coord journal add -m x", "coord rules ack", "coord worktree add fix",
+    "coord task join x", "coord journal add -m x", "coord rules ack", "coord worktree add fix", "coord land",
     "handoff new --state a --changed b --remaining c --next d", "handoff show h1", "handoff accept h1",
     "handoff decline h1 --reason x", "handoff withdraw h1",
 )  # fmt: skip

@@ -129,6 +129,8 @@ def test_marked_paths_are_claimed_for_the_turn_and_released_with_it(world: World
     trunk.nothing_left()
     lineage = world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage/")
     assert "text" in lineage and "free" not in lineage, "released work is on record"
+    told = world.coord("why", "text").out
+    assert f"alice landed alice on main ({trunk.tip[:12]}) and released it" in told, told
 
 
 def test_the_landed_claims_of_the_agent_go_and_uncommitted_ones_stay(world: World) -> None:
