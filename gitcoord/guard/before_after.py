@@ -71,6 +71,10 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
         _record_notices(sessions, event)
         findings += _watch(invocation, sessions, event, home)
     answer = _answer(next(iter(sessions.values())), event, findings)
+    if event.starts_subagent and home is not None and home.top in sessions and answer.decision == ALLOW:
+        from gitcoord.guard.conversations import brief_for_subagent
+
+        return answer.with_words(brief_for_subagent(invocation.open(home.top), sessions[home.top].actor))
     if home is not None and home.top in sessions:
         answer = _with_news(invocation.open(home.top), sessions[home.top].actor, event, answer)
     return answer

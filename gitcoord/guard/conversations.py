@@ -52,7 +52,7 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
     if event.tool == _TELLS_TWICE and not _first_told(ctx, actor.agent):
         return Answer()
-    lines = brief_lines(result)
+    lines = brief_lines(result)[1:]  # the agent need not know that this is a session
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
     if actor.parent and event.tool != _NAMES_SUBAGENTS:
@@ -63,6 +63,18 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     from gitcoord.guard.queue_news import queue_news
 
     return answer.with_words(queue_news(ctx, actor))
+
+
+def brief_for_subagent(ctx: Context, actor: Actor) -> str:
+    """The text for a subagent whose tool reports no start of it, and which acts under its parent's name."""
+    from gitcoord.sessions.cli_brief import brief_lines
+    from gitcoord.views.briefing import begin
+
+    who = f"gitcoord coordinates who writes here. You and the agent that sent you are '{actor.agent}'."
+    try:
+        return "\n".join([who, *brief_lines(begin(ctx, actor))[1:]])
+    except GitcoordError:
+        return ""  # it acts as its parent, which was told
 
 
 def _first_told(ctx: Context, agent: str) -> bool:

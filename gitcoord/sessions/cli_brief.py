@@ -38,39 +38,50 @@ def _rules(result: Record, room: int) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
         return []
-    lines = [f"  {printable(line)}" for line in headlines(rules["text"])]
+    lines = [f"  {printable(line)}" for line in _with_rules_below(headlines(rules["text"]))]
     if len(lines) + 1 > room:
         lines = [*lines[: max(0, room - 2)], f"  the other rules are in {printable(rules['name'])}"]
-    return [f"rules: {rules['name']} ({rules['version'][:12]})", *lines]
+    return [f"The rules of this project are in {rules['name']} ({rules['version'][:12]}):", *lines]
+
+
+def _with_rules_below(lines: list[str]) -> list[str]:
+    """Without the document's title, and without headings below which no rule stands."""
+    follows = [*lines[1:], "#"]
+    kept = [line for line, after in zip(lines, follows, strict=True) if line[0] != "#" or after[0] != "#"]
+    return kept[1:] if kept and kept[0].startswith("# ") else kept
 
 
 def _memory(result: Record) -> list[str]:
     rows = [row for row in result["memory"] if row["version"]]
-    return [f"read {row['kind']}: {printable(row['name'])}" for row in rows]
+    return [f"Read the project's {row['kind']} first: {printable(row['name'])}" for row in rows]
 
 
 def _copy(result: Record) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
     if copy["behind"] is None:
-        return [f"it is not known whether this copy is behind '{sync}'"]
-    return [f"this copy is {copy['behind']} commit(s) behind '{sync}': git coord sync --pull"] if copy["behind"] else []
+        return [f"It is not known whether this copy is behind '{sync}'"]
+    return (
+        [f"This copy is {copy['behind']} commit(s) behind '{sync}'; bring it up to date: git coord sync --pull"]
+        if copy["behind"]
+        else []
+    )
 
 
 def _own(result: Record) -> list[str]:
     """Lines about claims that the reader holds, got, lost or waits for."""
     lines = []
     if result["claims"]:
-        lines.append(f"you hold {_listed(row['path'] for row in result['claims'])}")
+        lines.append(f"You hold {_listed(row['path'] for row in result['claims'])}")
     if result["notes"]:
         on = shell_word(result["notes"][0]["path"])
         lines.append(f"{len(result['notes'])} note(s) for you on what you hold: git coord note {on}")
     if result["again"]:
-        lines.append(f"taken again after it had expired: {_listed(result['again'])}")
+        lines.append(f"Your claims had expired and are yours again: {_listed(result['again'])}")
     lines += [line.strip() for line in inherited_lines(result["inherited"])]
     lines += [lost_line(row) for row in result["lost"][:_SHOWN]]
     if result["waiting"]:
-        lines.append(f"you wait for a person's approval of {_listed(row['path'] for row in result['waiting'])}")
+        lines.append(f"You wait for a person's approval of {_listed(row['path'] for row in result['waiting'])}")
     lines += [f"you wait for {line}" for line in place_lines(result["waits"][:_SHOWN])]
     if result["waiters"]:
         lines.append(f"{_listed(row['agent'] for row in result['waiters'])} waits for what you hold: git claim list")
@@ -85,17 +96,17 @@ def _work(result: Record) -> list[str]:
     lines = []
     for task in left["tasks"][:_SHOWN]:
         again = f"; take it again: git coord task take {task['id']}" if task["state"] == "open" else ""
-        lines.append(f"you were at {task['id']} {printable(task['title'])} ({task['state']}){again}")
+        lines.append(f"You were at {task['id']} {printable(task['title'])} ({task['state']}){again}")
     if left["dirty"]:
-        lines.append(f"not committed yet: {_listed(left['dirty'])}")
+        lines.append(f"You have not committed {_listed(left['dirty'])}")
     if left["handoffs"]:
-        lines.append(f"you handed over {' '.join(row['id'] for row in left['handoffs'])}, which nobody has accepted")
+        lines.append(f"You handed over {' '.join(row['id'] for row in left['handoffs'])}, which nobody has accepted")
     if result["handoffs"]:
         ids = [row["id"] for row in result["handoffs"]]
-        lines.append(f"handoffs for you: {' '.join(ids)}; read one: git handoff show {ids[0]}")
+        lines.append(f"Handed over to you: {' '.join(ids)}; read it: git handoff show {ids[0]}")
     if result["tasks"]:
         named = "; ".join(f"{row['id']} {printable(row['title'])}" for row in result["tasks"])
-        lines.append(f"next tasks: {named}; take one: git coord task next")
+        lines.append(f"The next tasks are {named}; take one: git coord task next")
     return lines
 
 
@@ -107,12 +118,12 @@ def _others(result: Record) -> list[str]:
         reason = f": {printable(row['reason'])}" if row["reason"] else ""
         lines.append(f"{row['agent']} holds {printable(row['path'])}{reason}")
     if result["others_hold_more"]:
-        lines.append("others hold many more: git claim list --all")
+        lines.append("Others hold many more: git claim list --all")
     elif len(rows) > _SHOWN:
-        lines.append(f"others hold {len(rows) - _SHOWN} more: git claim list --all")
+        lines.append(f"Others hold {len(rows) - _SHOWN} more: git claim list --all")
     holders = {row["agent"] for row in rows}
     idle = [row["agent"] for row in result["others"] if row["agent"] not in holders]
-    return [*lines, f"also at work: {_listed(idle)}"] if idle else lines
+    return [*lines, f"Also at work here: {_listed(idle)}"] if idle else lines
 
 
 def _gates(result: Record) -> list[str]:

@@ -38,6 +38,7 @@ class ToolEvent(NamedTuple):
     cleared: bool = (
         False  # start: the person cleared the conversation, so the one before it in the same process is over
     )
+    starts_subagent: bool = False  # before: it starts a subagent of which the tool reports no start
     transcript: str = ""  # the file with the conversation, for tools whose events are incomplete
 
 

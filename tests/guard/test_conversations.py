@@ -53,7 +53,7 @@ def test_guard_claim_and_commit_are_one_agent(tmp_path: Path) -> None:
     )
     start, shell, write, _, after = said
     name = "claude-2f6a1d3c4b5a"
-    assert f"You are '{name}'" in context_of(start) and "session 1 of" in context_of(start)
+    assert f"You are '{name}'" in context_of(start)
     assert shell[0] == 0 and f"Agent: {name}" in str(shell[1]), shell
     assert write == [0, "", ""]
     assert "nobody is named here" in str(after[2])  # the conversation is over: nobody acts any more
@@ -97,11 +97,20 @@ def test_a_start_tells_what_start_tells(project: Project, tool: str) -> None:
     project.world.coord("task", "add", "Mend the parser", agent="bob")
     told = context(project.send(project.speaker(tool=tool).start()))
     name = f"{tool}-c1"
-    assert told.splitlines()[:2] == [
-        f"gitcoord coordinates who writes here. You are '{name}'.", f"session 1 of {name} opened",
-    ]  # fmt: skip
+    assert told.splitlines()[0] == f"gitcoord coordinates who writes here. You are '{name}'."
     brief = project.world.coord("start", "--brief", agent=name).out.splitlines()
-    assert told.splitlines()[2:] == brief[1:]
+    assert told.splitlines()[1:] == brief[1:]
+
+
+def test_a_subagent_of_gemini_is_told_in_its_prompt(project: Project) -> None:
+    project.claim("-m", "new login", "free/x", agent="bob")
+    event = project.speaker(tool="gemini").shell("true")
+    event |= {"tool_name": "invoke_agent", "tool_input": {"agent_name": "generalist", "prompt": "Mend it."}}
+    given = project.send(event).json["hookSpecificOutput"]["tool_input"]["prompt"]
+    assert given.startswith(
+        "Mend it.\n\ngitcoord coordinates who writes here. You and the agent that sent you are 'gemini-c1'."
+    )
+    assert "bob holds free/x: new login" in given
 
 
 def test_a_start_that_fails_stops_nothing(project: Project) -> None:

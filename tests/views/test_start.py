@@ -41,7 +41,7 @@ def test_the_brief_form_says_what_there_is_and_nothing_else(world: World) -> Non
     world.take("src/a.py")
     out = world.coord("start", "--brief").out
     assert "  1. Claim first." in out and "Always" not in out and "The parser works." not in out
-    assert "you hold src/a.py\n" in out and "bob holds src/b.py: new login\n" in out
+    assert "You hold src/a.py\n" in out and "bob holds src/b.py: new login\n" in out
     assert not any(word in out for word in ("nothing", "none", "nobody", "not there"))
 
 
@@ -51,7 +51,7 @@ def test_the_brief_form_has_at_most_25_lines(world: World) -> None:
         world.take(f"src/{number}", agent=f"agent-{number}")
     lines = world.coord("start", "--brief").out.splitlines()
     assert len(lines) <= 24 and "  the other rules are in .gitcoord/rules.md" in lines  # and who the reader is
-    assert "others hold 24 more: git claim list --all" in lines
+    assert "Others hold 24 more: git claim list --all" in lines
 
 
 def test_rules_and_memory_are_those_of_the_sync_branch(world: World) -> None:

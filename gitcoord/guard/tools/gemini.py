@@ -28,6 +28,9 @@ ACTIONS = common.actions(
 )
 
 
+_SUBAGENT = "invoke_agent"  # its subagents report no start; what is added to their prompt reaches them
+
+
 def read(data: Record) -> ToolEvent:
     name = common.required(data, "hook_event_name")
     action = common.text(data, "tool_name")
@@ -44,6 +47,7 @@ def read(data: Record) -> ToolEvent:
         cleared=data.get("source") == "clear",
     )
     failed = _failed(data.get("tool_response"))
+    event = event._replace(starts_subagent=event.phase == BEFORE and action == _SUBAGENT)
     return common.with_effects(event, ACTIONS, action, data.get("tool_input"), failed=failed)
 
 
@@ -56,6 +60,10 @@ def _failed(result: object) -> bool:
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
         return common.json_reply({"decision": "deny", "reason": common.reason(answer.reason)})
+    prompt = event.input.get("prompt")
+    if event.phase == BEFORE and event.starts_subagent and answer.context and isinstance(prompt, str):
+        given = {**event.input, "prompt": f"{prompt}\n\n{common.without_surrogates(answer.context)}"}
+        return common.json_reply({"hookSpecificOutput": {"hookEventName": event.name, "tool_input": given}})
     # A denial afterwards would hide the action's result from the agent, so the reason is added to it.
     context = common.context(event, answer, AFTER)
     if context and event.phase in (START, AFTER):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.real.model import Model
+from tests.guard.real.model import Act, Model
 from tests.guard.real.tools import REAL_TOOLS, RealTool, Workplace
 from tests.support import UNHOOKED
 
@@ -149,6 +149,19 @@ def test_where_gitcoord_is_not_installed_nobody_is_stopped(workplace: Workplace,
     for file in workplace.bin.iterdir():
         file.unlink()
     assert _writes_held(workplace, tool)
+
+
+def test_a_subagent_of_gemini_is_told(workplace: Workplace) -> None:
+    """It reports no start of its subagents, so the text goes into the prompt that they get."""
+    tool = REAL_TOOLS["gemini"]
+    set_up(workplace, tool)
+    given = {"agent_name": "generalist", "prompt": "Do a part. [[script part]]"}
+    part = [tool.read(at(workplace, "free/x")), tool.write(at(workplace, "free/x"), "x", "mine")]
+    with Model(main=[Act("invoke_agent", given)], part=part) as model:
+        done = workplace.play(tool, model)
+    assert "gitcoord coordinates who writes here" in model.prompt("part"), done
+    assert "bob holds free/x: new login" in model.prompt("part")
+    assert "nothing was done" in model.results("part")[1]
 
 
 def record(workplace: Workplace, tool: RealTool) -> None:
