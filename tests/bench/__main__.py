@@ -73,7 +73,10 @@ BENCHES: dict[str, Bench] = {
     "hooks": lambda place, cache, scale: gates.hooks(
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),
-    "guard": lambda place, cache, scale: guard.judged(place, scale.rounds),
+    "guard": lambda place, cache, scale: [
+        *guard.judged(place, scale.rounds),
+        *guard.looked(place, scale.rounds),
+    ],
     "server": lambda place, cache, scale: server.gate(place, scale.rounds, commits=scale.commits * 10),
     "remote": lambda place, cache, scale: remote.costs(place, scale.rounds, scale.transports),
     "remote-crowd": lambda place, cache, scale: remote.crowd(place, scale.fleet),

@@ -45,7 +45,16 @@ _ROWS = {
         "pre-push-large": True,
         "hook-nowhere": True,
     },
-    "guard": {"guard-write": True, "guard-read": True, "guard-shell": True, "guard-nowhere": True},
+    "guard": {
+        "guard-write": True,
+        "guard-read": True,
+        "guard-shell": True,
+        "guard-nowhere": True,
+        "guard-action": True,
+        "guard-autoclaim": True,
+        "guard-after-written": True,
+        "guard-after-claimed": True,
+    },
     "server": {"receive": True, "receive-event": True, "receive-large": True},
     "remote": {
         **{f"remote-{kind}": True for kind in KINDS},
