@@ -67,6 +67,7 @@ def looked(place: Place, rounds: int) -> list[Result]:
         "python": lambda _: place.bare_python(),
     }  # fmt: skip
     samples = interleave(rounds, steps, warm=2)
+    assert place.run(trees["alone"], "git", "claim", "list", "--all").count("auto/") >= rounds
     for name in ("written", "claimed"):
         samples[f"{name}-more"] = [max(1e-6, a - b) for a, b in zip(samples[name], samples["alone"], strict=True)]
     floor = "python3 -I -S -c pass"

@@ -400,7 +400,12 @@ out.push(result.output)
 const info = { id: "m", sessionID: "s1", role: "assistant", tokens: { input: 5, output: 6 } }
 await hooks.event({ event: { type: "message.updated", properties: { info } } })
 await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+const shell = { env: {} }
+await hooks["shell.env"]({ cwd: ".", sessionID: "s1" }, shell)
+out.push(shell.env)
 await hooks.event({ event: { type: "session.deleted", properties: { info: { id: "s1" } } } })
+await hooks.event({ event: { type: "session.created", properties: { info: { id: "s2" } } } })
+await hooks.dispose()
 console.log(JSON.stringify(out))
 """
 
@@ -426,13 +431,15 @@ node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not inst
 @node
 def test_the_plugin_asks_in_words_that_are_understood(tmp_path: Path) -> None:
     said, asked = _drive(tmp_path, """echo '{"context":"hello","decision":"allow"}'""")
-    assert said == [["hello"], "allowed", "done\n\nhello"]
+    assert said == [["hello"], "allowed", "done\n\nhello", {"OPENCODE_SESSION_ID": "s1"}]
     events = [tools.detect(row).read(row) for row in asked]
     assert [(event.phase, event.final) for event in events] == [
         ("start", False), ("before", False), ("after", False), ("stop", False), ("stop", True),
+        ("start", False), ("stop", True),
     ]  # fmt: skip
     assert events[1].writes == ("a.py",) and events[2].failed and events[3].spent == 11
-    assert {(event.tool, event.conversation, event.cwd) for event in events} == {("opencode", "s1", str(tmp_path))}
+    assert {(event.tool, event.conversation, event.cwd) for event in events[:5]} == {("opencode", "s1", str(tmp_path))}
+    assert {event.conversation for event in events[5:]} == {"s2"}, "what is not deleted ends with the process"
 
 
 @node
@@ -593,3 +600,17 @@ def test_settings_that_cannot_be_edited_are_told_with_what_to_add(repository: Re
     assert (repository.top / ".claude/settings.json").read_text() == "{ broken"
     row = next(row for row in repository.ok("setup", "--json").json["tools"] if row["action"] == "left")
     assert row["problem"] and json.loads(row["snippet"])["hooks"]["PreToolUse"]
+
+
+def test_setup_says_what_each_tool_needs(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the hooks of a project the command that always counts; for one's own only what holds for them too."""
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    words = ("--tool", "claude", "--tool", "codex", "--tool", "gemini", "--tool", "copilot")
+    project = repository.ok("setup", *words).err
+    for tool in ("claude", "gemini", "copilot"):
+        assert f"your own run everywhere: git coord setup --user --tool {tool}\n" in project
+    assert "Codex skips hooks that are not trusted" in project
+    own = repository.ok("setup", "--user", *words).err
+    assert "run everywhere" not in own and "Codex skips hooks that are not trusted" in own

@@ -86,4 +86,5 @@ def tell(call: Call, tools: list[Known], changes: list[Change], *, user: bool) -
             "committed, the hooks of the agent tools are for all who clone this; without gitcoord they do nothing",
             "to have them in your own settings instead, for all your projects: git coord setup --user",
         )
-    call.screen.hint(*(known.note for known in tools if known.note and known.name in hooked))
+    notes = [known.own_note if user else known.note for known in tools if known.name in hooked]
+    call.screen.hint(*filter(None, notes))

@@ -53,6 +53,7 @@ class Known(NamedTuple):
     own_skill: str  # the same below its home; '..' leaves it
     texts: tuple[str, ...]  # instructions of the project that it reads
     note: str = ""  # a step that is left to a person
+    own_note: str = ""  # the same with `--user`
 
 
 def _flat(events: tuple[str, ...], entry: dict[str, Any], **more: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -109,19 +110,19 @@ KNOWN = (
     Known(
         "claude", "Claude Code", (".claude", "CLAUDE.md"), Home(".claude", "CLAUDE_CONFIG_DIR"),
         ".claude/settings.json", "settings.json", _CLAUDE, {}, ".claude", "", ("CLAUDE.md",),
-        "Claude Code runs the hooks of a project only when it is started at the top of the work tree; those of git coord setup --user "
-        "run everywhere",
+        "Claude Code runs these hooks only when it is started at the top of the work tree; your own run everywhere: "
+        "git coord setup --user --tool claude",
     ),
     Known(
         "codex", "Codex CLI", (".codex",), Home(".codex", "CODEX_HOME"),
         ".codex/hooks.json", "hooks.json", _CODEX, {}, ".agents", "../.agents", ("AGENTS.md",),
-        "Codex skips hooks that are not trusted, without a message: open /hooks in it and trust them, again after each change",
+        *2 * ("Codex skips hooks that are not trusted, without a message: open /hooks in it and trust them, again after each change",),
     ),
     Known(
         "gemini", "Gemini CLI", (".gemini", "GEMINI.md"), Home(".gemini"),
         ".gemini/settings.json", "settings.json", _GEMINI, {}, ".agents", "../.agents", ("GEMINI.md",),
-        "Gemini CLI runs the hooks of a project only when it is started at the top of the work tree, in a folder that a person trusted, "
-        "without --skip-trust; those of git coord setup --user run everywhere",
+        "Gemini CLI runs these hooks only when it is started at the top of the work tree, in a folder that a person trusted, "
+        "without --skip-trust; your own run everywhere: git coord setup --user --tool gemini",
     ),
     Known(
         "cursor", "Cursor", (".cursor", ".cursorrules"), Home(".cursor"),
@@ -132,8 +133,8 @@ KNOWN = (
         Home(".copilot", "COPILOT_HOME"),
         ".github/hooks/gitcoord.json", "hooks/gitcoord.json", _COPILOT, {"version": 1}, ".github", "",
         (".github/copilot-instructions.md",),
-        "Copilot skips the hooks of a project whose directory is not trusted, without a message; with -p also set "
-        "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true, or use git coord setup --user",
+        "Copilot runs these hooks only when it is started at the top of the work tree, in a directory that a person trusted, with -p only "
+        "if GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true; your own run everywhere: git coord setup --user --tool copilot",
     ),
     Known(
         "windsurf", "Windsurf", (".windsurf", ".windsurfrules"), Home(".codeium/windsurf"),
