@@ -84,16 +84,20 @@ def _forget(ctx: Context, agent: str, note: Noted) -> None:
 # --- the news
 
 
-def news_or_none(ctx: Context, actor: Actor) -> News | None:
+def news_or_none(ctx: Context, actor: Actor, *, granted_now: bool = False) -> News | None:
     """The news; None where they cannot be told: a command does not fail for that."""
     try:
-        return news_for(ctx, actor)
+        return news_for(ctx, actor, granted_now=granted_now)
     except (GitcoordError, OSError):
         return None
 
 
-def news_for(ctx: Context, actor: Actor) -> News:
-    """The news, which count as told from now on. Grants are confirmed; a failure of that is part of the news."""
+def news_for(ctx: Context, actor: Actor, *, granted_now: bool = False) -> News:
+    """The news, which count as told from now on. Grants are confirmed; a failure of that is part of the news.
+
+    `granted_now`: the agent has just waited itself. Who waits behind it is told by its next command: where many wait, each hand-over would
+    read all their requests.
+    """
     notes = noted_waits(ctx, actor.agent)
     snapshot = read_snapshot(ctx, agent=actor.agent)
     news = News([], [], [], [])
@@ -102,7 +106,7 @@ def news_for(ctx: Context, actor: Actor) -> News:
         _look_at(ctx, snapshot, actor.agent, note, news, due)
     if due:
         news.granted.extend(_confirmed(ctx, actor, due))
-    if snapshot.state.names("waits"):
+    if not granted_now and snapshot.state.names("waits"):
         news.waiters.extend(_new_waiters(ctx, snapshot, actor.agent))
     return news
 

@@ -81,7 +81,7 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
             ctx.listen(screen.note)
         call = Call(ctx, screen, env)
         if verb.life != "long_lived":
-            screen.ask_news = lambda: news_of(call)
+            screen.ask_news = lambda: news_of(call, granted_now="wait" in values)
         code = run(verb, call, values, words)
         screen.tell_news()
         return code
@@ -89,14 +89,14 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
     return guarded(screen, body)
 
 
-def news_of(call: Call) -> tuple[Row, list[str]]:
+def news_of(call: Call, *, granted_now: bool = False) -> tuple[Row, list[str]]:
     """The news of the queue of claims for the actor. Nothing is loaded where nobody waits."""
     if not call.ctx.may_have_news():
         return {}, []
     from gitcoord.claims.news import news_lines, news_or_none
 
     actor = call.actor_or_none()
-    news = news_or_none(call.ctx, actor) if actor is not None else None
+    news = news_or_none(call.ctx, actor, granted_now=granted_now) if actor is not None else None
     return (news.to_json(), news_lines(news)) if news is not None else ({}, [])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from tests.claims.test_claim import _waits
 from tests.claims.test_queue import _queue
 from tests.cli.support import PERSON, World
 
@@ -115,3 +116,13 @@ def test_a_request_that_a_person_withdrew_is_told(world: World) -> None:
     )
     assert "you no longer wait for src" in world.claim("list", agent="bob").err
     assert PERSON in world.git("log", "-1", "--format=%an", "gitcoord", "--")
+
+
+def test_who_waits_behind_a_waiter_is_told_by_its_next_command(world: World) -> None:
+    world.take("src")
+    _queue(world, "carol")
+    with world.started("--wait", "60s", "src", "--priority", "high", agent="bob") as waiter:
+        _waits(waiter)
+        world.free()
+        assert b"carol" not in waiter.communicate(timeout=30)[1]
+    assert "note: carol waits for src, which you hold" in world.claim("list", agent="bob").err

@@ -60,3 +60,17 @@ def test_the_server_goes_by_the_settings_of_its_own_trunk(fleet: Fleet, gated: F
     assert two.claim("--queue", "a", agent="bob").code == 3
     assert one.claim("release", "a", agent="alice").code == 0
     fleet.assert_sound()
+
+
+def test_a_waiter_on_another_machine_is_told_and_its_confirmation_reaches_the_server(
+    fleet: Fleet, machines: list[Machine]
+) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    assert two.claim("--queue", "a", agent="bob").code == 3
+    assert "note: bob waits for a, which you hold" in one.claim("list", agent="alice").err
+    assert one.claim("release", "a", agent="alice").code == 0
+    assert [row.get("reserved") for row in one.claim("list", "--json").json["claims"]] == [True]
+    assert "note: a is yours, token " in two.claim("list", agent="bob").err
+    assert [row.get("reserved") for row in one.claim("list", "--json").json["claims"]] == [None]
+    fleet.assert_sound()
