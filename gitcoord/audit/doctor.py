@@ -10,7 +10,7 @@ from gitcoord.base.names import CONFIG, shell_word
 from gitcoord.gates.hooks.install import git_version
 from gitcoord.gates.hooks.presence import missing_gates
 from gitcoord.git.commands.objects import count_loose
-from gitcoord.git.commands.remotes import remote_url, ssh_settings
+from gitcoord.git.commands.remotes import remote_url, ssh_host, ssh_settings
 from gitcoord.git.files import read_file
 from gitcoord.guard.setup.plan import Place, in_use, plan_setup
 from gitcoord.guard.unknown_commands import tally
@@ -172,11 +172,8 @@ def _identity(actor: Actor | None) -> Check:
 
 def _ssh(ctx: Context) -> list[Check]:
     """A new ssh connection for each command costs most of its time; a shared one does not."""
-    url = remote_url(ctx.repo.env, ctx.remote).text if ctx.remote else ""
-    if not url.startswith("ssh://") and not ("@" in url.partition(":")[0] and "://" not in url):
-        return []
-    host = url.removeprefix("ssh://").partition("/")[0].partition(":")[0]
-    if host.startswith("-") or shutil.which("ssh") is None:
+    host = ssh_host(remote_url(ctx.repo.env, ctx.remote).text) if ctx.remote else ""
+    if not host or shutil.which("ssh") is None:
         return []
     if "controlmaster auto" not in ssh_settings(ctx.repo.env, host).lines:
         words = f"each command opens a new connection to {host}"

@@ -245,6 +245,7 @@ def in_time(
     progress = Progress(call)
     overdue = overdue or Overdue(call)
     start = time.monotonic()
+    is_shared = False
     try:
         while True:
             try:
@@ -259,6 +260,9 @@ def in_time(
                         hints=refused.hints[1:],
                         data=refused.data,
                     ) from None
+                if call.ctx.remote and not is_shared:
+                    is_shared = True
+                    _share_connection(call)
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
                 progress.show(held, start, left, refused.message, getattr(refused, "key", ""))
                 late = overdue.check(held, time.monotonic() - start)
@@ -267,6 +271,13 @@ def in_time(
     finally:
         progress.clear()
         bell.close()
+
+
+def _share_connection(call: Call) -> None:
+    """A waiter looks at the remote again and again: over ssh, through one connection for all waiters of this clone that log in alike."""
+    from gitcoord.git.commands.remotes import share_connection
+
+    share_connection(call.ctx.repo.env, call.ctx.remote, call.ctx.repo.scratch)
 
 
 def later(message: str) -> Refused:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.support import Done
 from tests.ledger.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
+from tests.races.support import running, wait_until
 from tests.server.realm import Clone, Realm
 from tests.server.servers import Served
 
@@ -200,4 +201,26 @@ def test_signed_events(realm: Realm, machines: tuple[Clone, Clone], keys: Path) 
     before = realm.refs()
     refused(one.take("shared/a", "alice"), "host", "not signed by a key")
     assert realm.refs() == before and two.take("shared/a", "bob").code == 0
+    realm.assert_sound()
+
+
+@pytest.mark.parametrize("server", ["ssh"], indirect=True)
+def test_kept(realm: Realm, served: Served, machines: tuple[Clone, Clone]) -> None:
+    """A waiter looks through one connection. (The name is short since it is part of the socket's, which has a limit.)"""
+    one, two = machines
+    assert two.take("shared/a", "bob").code == 0
+
+    def logged(words: str) -> int:
+        return served.server.log.read_text(errors="replace").count(words)
+
+    apart = served.by("alice").env  # a clone here has a connection that is kept already
+    with running(one.start("git-claim", "--wait", "5m", "shared/a", agent="alice", env=apart)) as waiter:
+        assert waiter.stderr is not None and waiter.stdout is not None
+        assert waiter.stderr.readline().startswith("waiting: 1st of 1")
+        logins, looks = logged("Accepted publickey"), logged("Starting session")
+        wait_until("it has looked four times", lambda: logged("Starting session") >= looks + 4)
+        assert logged("Accepted publickey") <= logins + 1
+        assert two.release("shared/a", "bob").code == 0
+        assert waiter.stdout.readline().startswith("claimed shared/a")
+    assert one.release("shared/a", "alice").code == 0
     realm.assert_sound()

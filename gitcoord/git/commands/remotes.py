@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
+from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.long_process import finish_bounded, run_all_bounded, run_bounded
 from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Answer, Child, Env, has_terminal, run, without_grafts
 from gitcoord.startup.annotations import Iterable
@@ -28,6 +31,38 @@ def remote_url(env: Env, name: str) -> Answer:
 def ssh_settings(env: Env, host: str) -> Answer:
     """The settings of ssh for a host, without connecting to it; in lower case, a line each."""
     return run(["ssh", "-G", "--", host], env)
+
+
+def ssh_host(url: str) -> str:
+    """The host of a URL that git reaches by ssh; '' for any other."""
+    if not url.startswith("ssh://") and not ("@" in url.partition(":")[0] and "://" not in url):
+        return ""
+    host = url.removeprefix("ssh://").partition("/")[0].partition(":")[0]
+    return "" if host.startswith("-") else host
+
+
+_LONGEST_SOCKET = 85  # systems allow 103 characters, and ssh makes it under a name that is longer by 17
+_SHARED = (
+    "-o ControlMaster=auto -o ControlPersist=20 -o ServerAliveInterval=5 -o ServerAliveCountMax=2 -o ControlPath='{}'"
+)
+
+
+def share_connection(env: Env, name: str, directory: str) -> bool:
+    """Let all children of git with this environment reach the remote through one connection of ssh, which ends by itself after 20
+    seconds without use. False: it is not reached by ssh, or the settings of ssh say otherwise."""
+    url = remote_url(env, name).text
+    host = ssh_host(url)
+    command = env.get(b"GIT_SSH_COMMAND", b"") or get_setting(env, "core.sshCommand").out.strip()
+    # Another command may log in as somebody else, and has a connection of its own.
+    socket = f"{directory}/ssh-{crc32(url.encode() + command):08x}"
+    if not host or (b"GIT_SSH" in env and not command) or len(socket) > _LONGEST_SOCKET or set(socket) & set("'%"):
+        return False
+    ssh = (command or b"ssh").decode("utf-8", "surrogateescape")
+    said = run(["sh", "-c", f'{ssh} -G -- "$1"', "sh", host], env).lines
+    if "controlmaster false" not in said or any(line.startswith("controlpath /") for line in said):
+        return False
+    env[b"GIT_SSH_COMMAND"] = f"{ssh} {_SHARED.format(socket)}".encode("utf-8", "surrogateescape")
+    return True
 
 
 def push_urls(env: Env, name: str) -> Answer:
