@@ -279,4 +279,7 @@ def help_for(path: str, others: Iterable[str]) -> list[str]:
         return ["claim the files that you change, not the directory above them"]
     if name[:1].isdecimal():
         return ["if the number in its name is what agents compete for: git coord number <sequence>"]
-    return ["split the file, so that agents can hold its parts"]
+    return [
+        "split the file, so that agents can hold its parts",
+        "or claim it only for the moment in which work lands: gitcoord-claim=landing in .gitattributes",
+    ]
