@@ -46,7 +46,6 @@ class Run(EffectCollector):
         self.parse, self.home = parse, home
         self.made: set[str] = set()  # directories that it makes
         self.contents: dict[str, str] = {}  # of files that it writes
-        self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
         self.steps = 0
 
     def words(self, node: Node) -> None:
@@ -179,11 +178,6 @@ class Run(EffectCollector):
         outer, self.state = self.state, self.state.copy()
         follow()
         self.state = outer
-
-    def finish(self) -> None:
-        """Run the traps, in the directory that the shell has at its end."""
-        for text, word in self.last[:MAX_LOOP]:
-            self.script(text, word)
 
     def assign(self, assigns: tuple[Assign, ...], *, keep: bool) -> None:
         for one in assigns:

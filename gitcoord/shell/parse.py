@@ -33,7 +33,6 @@ def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
         if node.kind == BROKEN:
             run.unknown(command, node.name)
         follow(run, node)
-        run.finish()
     except TooMuch as error:
         return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))
     except TimedOut:

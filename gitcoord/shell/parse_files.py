@@ -71,9 +71,11 @@ class FileSystem:
         from gitcoord.base.errors import StoreError
         from gitcoord.git.commands.worktrees import listed
 
+        if any("\0" in word or "\ud800" <= max(word, default="") <= "\udfff" for word in words):
+            return None  # such a word cannot be given to a program
         try:
             answer = listed(cwd, words, _SECONDS)
-        except StoreError:
+        except (StoreError, UnicodeEncodeError):
             return None
         return answer.entries if not answer.code and len(answer.out) < MAX_NAMED else None
 

@@ -63,13 +63,12 @@ def fill(word: Arg, place: str, name: Arg) -> Arg:
 
 
 class State:
-    __slots__ = ("aliases", "cwds", "errexit", "functions", "globstar", "old", "stack", "unless_cd_failed", "variables")
+    __slots__ = ("cwds", "errexit", "functions", "globstar", "old", "stack", "unless_cd_failed", "variables")
 
     def __init__(self, cwds: tuple[str, ...], variables: dict[str, Value]) -> None:
         self.cwds = cwds  # none: not known
         self.variables = variables
         self.functions: dict[str, Node] = {}
-        self.aliases: dict[str, str] = {}
         self.old: tuple[str, ...] = ()  # where it stood before (`cd -`)
         self.stack: list[tuple[str, ...]] = []
         self.errexit = False  # set -e
@@ -78,7 +77,7 @@ class State:
 
     def copy(self) -> State:
         made = State(self.cwds, dict(self.variables))
-        made.functions, made.aliases = dict(self.functions), dict(self.aliases)
+        made.functions = dict(self.functions)
         made.old, made.stack = self.old, [*self.stack]
         made.errexit, made.unless_cd_failed, made.globstar = self.errexit, self.unless_cd_failed, self.globstar
         return made
@@ -91,7 +90,6 @@ class State:
         self.variables = {name: _either([state.variables.get(name, NOT_KNOWN) for state in states]) for name in names}
         for state in states:
             self.functions.update(state.functions)
-            self.aliases.update(state.aliases)
         self.old = _all_of([state.old for state in states])
         self.stack = states[0].stack
         self.errexit = all(state.errexit for state in states)

@@ -30,10 +30,9 @@ _ENDINGS = {
 
 
 def perform(run: Run, call: Call) -> None:
-    {
-        "tar": _tar, "bsdtar": _tar, "gtar": _tar, "7z": _seven_zip, "7za": _seven_zip, "7zr": _seven_zip, "unzip": _unzip, "zip": _zip,
-        "cpio": _cpio, "curl": _curl, "wget": _wget,
-    }.get(call.name, _compress)(run, call)  # fmt: skip
+    {"tar": _tar, "bsdtar": _tar, "gtar": _tar, "unzip": _unzip, "curl": _fetch, "wget": _fetch}.get(
+        call.name, _compress
+    )(run, call)
 
 
 def _unpack(run: Run, call: Call, archives: list[Arg], named: list[Arg], places: list[Arg], strip: int = 0) -> None:
@@ -114,36 +113,6 @@ def _unzip(run: Run, call: Call) -> None:
         _unpack(run, call, given.operands[:1], given.operands[1:], given.values("-d"))
 
 
-def _zip(run: Run, call: Call) -> None:
-    given = parse(call.args, "-i -x -n -t -P -b")
-    run.write_all(given.operands[:1], "zip writes it")
-    run.read_all(given.operands[1:], "zip reads it")
-    for arg in given.operands[1:] if given.has("-m", "--move") else ():
-        run.delete(arg, "zip -m deletes it")
-
-
-def _seven_zip(run: Run, call: Call) -> None:
-    given = parse([arg for arg in call.args if not arg.text.startswith("-o")])
-    verb = given.operands[0].text if given.operands else ""
-    if verb in ("a", "u", "d", "rn"):
-        run.write_all(given.operands[1:2], f"{call.name} writes it")
-        run.read_all(given.operands[2:] if verb in ("a", "u") else (), f"{call.name} reads it")
-        return
-    run.read_all(given.operands[1:2], f"{call.name} reads it")
-    if verb in ("x", "e"):
-        places = [arg._replace(text=arg.text[2:]) for arg in call.args if arg.text.startswith("-o")]
-        _unpack(run, call, given.operands[1:2], given.operands[2:], places)
-
-
-def _cpio(run: Run, call: Call) -> None:
-    given = parse(call.args, "-F -D -O -I -E -H --file --directory")
-    if given.has("-i", "-p", "--extract", "--pass-through") and not given.has("-t", "--list"):
-        archives = given.values("-F", "-I", "--file")
-        _unpack(run, call, archives, [], given.values("-D", "--directory") or given.operands[:1])
-    elif given.has("-o", "--create"):
-        run.write_all(given.values("-F", "-O", "--file"), "cpio writes it")
-
-
 def _compress(run: Run, call: Call) -> None:
     ending = _ENDINGS[call.name]
     given = parse(call.args, "-S -T -o --suffix --threads" if call.name in ("zstd", "unzstd") else "-S -T -b --suffix")
@@ -171,57 +140,46 @@ def _compress(run: Run, call: Call) -> None:
             run.delete(arg, f"{call.name} takes it away")
 
 
-def _remote_name(arg: Arg) -> Arg:
-    """The last part of an address."""
-    name = base_name(arg.text.partition("?")[0].partition("#")[0].partition("://")[2] or arg.text)
-    return arg._replace(text=name)
-
-
-def _curl(run: Run, call: Call) -> None:
-    given = parse(call.args, _CURL)
-    place = given.values("--output-dir")
-    for arg in given.values(*_CURL_WRITES.split()):
-        if arg.text != "-":
-            run.write(_within(place, arg), "curl writes it")
+def _fetch(run: Run, call: Call) -> None:
+    """curl and wget: the files that their options name, or one by the last part of each address."""
+    curl = call.name == "curl"
+    given = parse(call.args, _CURL if curl else _WGET)
+    place = next((arg.text + "/" for arg in given.values("--output-dir", "-P", "--directory-prefix") if arg.known), "")
+    written = given.values(
+        *(_CURL_WRITES if curl else "-O -o -a --output-document --output-file --append-output").split()
+    )
+    run.write_all(
+        [arg._replace(text=place * curl + arg.text) for arg in written if arg.text != "-"], f"{call.name} writes it"
+    )
     urls = [*given.operands, *given.values("--url")]
-    if given.has("-O", "--remote-name", "--remote-name-all", "-J"):
-        run.write_all([_within(place, _remote_name(arg)) for arg in urls], "curl -O writes it")
-    run.read_all(given.values("-T", "--upload-file", "-K", "--config", "--netrc-file"), "curl reads it")
-    for name, value in given.options:
-        if value is not None and (sent := _sent(name, value.text)):
-            run.read_all([value._replace(text=sent)], "curl sends it")
+    if not curl and given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
+        run.unknown_below(given.values("-P", "--directory-prefix"), call.raw, "wget writes what it finds there")
+    elif (
+        given.has("-O", "--remote-name", "--remote-name-all", "-J")
+        if curl
+        else not given.has("-O", "--output-document", "--spider")
+    ):
+        for arg in urls:
+            name = (
+                base_name(arg.text.partition("?")[0].partition("#")[0].partition("://")[2] or arg.text) or "index.html"
+            )
+            run.write(arg._replace(text=place + name), f"{call.name} writes it")
+    reads = given.values("-T", "--upload-file", "-K", "--config", "--netrc-file", "-i", "--input-file", "--post-file")
+    run.read_all(reads if curl or not given.has("-O") else [], f"{call.name} reads it")
     local = [arg._replace(text=arg.text[7:]) for arg in urls if arg.text.startswith("file://")]
-    run.read_all(local, "curl reads it")
+    sent = [
+        value._replace(text=name)
+        for option, value in given.options
+        if value is not None and (name := _sent(option, value.text))
+    ]
+    run.read_all([*local, *sent], f"{call.name} sends it")
 
 
 def _sent(option: str, text: str) -> str:
-    """The file whose content an option sends; '' for none."""
+    """The file whose content an option of curl sends; '' for none."""
     if option in ("-d", "--data", "--data-binary", "--data-ascii", "--json"):
         return text[1:] if text.startswith("@") else ""
     if option in ("-F", "--form"):
         _, _, held = text.partition("=")
         return held[1:].partition(";")[0] if held[:1] in ("@", "<") else ""
     return text.partition("@")[2] if option == "--data-urlencode" and "=" not in text else ""
-
-
-def _within(place: list[Arg], arg: Arg) -> Arg:
-    if not place or not arg.known or arg.text.startswith("/"):
-        return arg
-    return arg._replace(text=f"{place[-1].text}/{arg.text}", known=place[-1].known)
-
-
-def _wget(run: Run, call: Call) -> None:
-    given = parse(call.args, _WGET)
-    run.write_all(given.values("-o", "-a", "--output-file", "--append-output"), "wget writes its log")
-    run.read_all(given.values("-i", "--input-file", "--post-file"), "wget reads it")
-    outputs, places = given.values("-O", "--output-document"), given.values("-P", "--directory-prefix")
-    if given.has("--spider"):
-        return
-    if outputs:
-        run.write_all(outputs, "wget -O writes it")
-    elif given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
-        run.unknown_below(places, call.raw, "wget writes what it finds there")
-    else:
-        names = map(_remote_name, given.operands)
-        pages = [_within(places, name if name.text else name._replace(text="index.html")) for name in names]
-        run.write_all(pages, "wget writes it")

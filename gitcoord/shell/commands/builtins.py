@@ -21,7 +21,7 @@ def perform(run: Run, call: Call) -> None:
     elif name in _OUTPUT:
         _output(run, call)
     else:
-        handlers = {"unset": _unset, "alias": _alias, "unalias": _unalias, "set": _set, "shift": _shift}
+        handlers = {"unset": _unset, "set": _set, "shift": _shift}
         handlers.get(name, _reads_variable)(run, call)
 
 
@@ -37,17 +37,6 @@ def _cd(run: Run, call: Call) -> None:
         state.cwds, state.old = state.old, state.cwds
         return
     change_directory(run, operands[0] if operands else None)
-    if operands and operands[0].text[:1] not in ("/", ".") and _searches(run, call):
-        state.cwds, state.variables["PWD"] = (), NOT_KNOWN
-
-
-def _searches(run: Run, call: Call) -> bool:
-    """Return whether cd searches CDPATH for a directory."""
-    if any(
-        one.name == "CDPATH" and one.value is not None and one.value.raw not in ("''", '""') for one in call.assigns
-    ):
-        return True
-    return run.state.variables.get("CDPATH", value_of("")) != value_of("")
 
 
 def change_directory(run: Run, arg: Arg | None) -> None:
@@ -64,15 +53,12 @@ def _pushd(run: Run, call: Call) -> None:
     state = run.state
     state.stack.append(state.cwds)
     operands = parse(call.args).operands
-    sure = len(state.unless_cd_failed)
     if any(arg.text[:1] in ("+", "-") for arg in call.args):  # the stack itself is changed
         state.cwds, state.stack = (), [() for _ in state.stack]
     elif operands:
         change_directory(run, operands[0])
     else:
         state.cwds = ()
-    if len(state.unless_cd_failed) > sure:
-        state.stack = [() for _ in state.stack]  # it may not have been put there at all
 
 
 def _popd(run: Run, call: Call) -> None:
@@ -111,20 +97,6 @@ def _unset(run: Run, call: Call) -> None:
         run.state.functions.pop(arg.text, None)
 
 
-def _alias(run: Run, call: Call) -> None:
-    for arg in call.args:
-        name, equals, text = arg.text.partition("=")
-        if equals and arg.known:
-            run.state.aliases[name] = text
-        elif equals:
-            run.unknown(arg.raw, "an alias for a command that cannot be told")
-
-
-def _unalias(run: Run, call: Call) -> None:
-    for arg in call.args:
-        run.state.aliases.pop(arg.text, None)
-
-
 def _set(run: Run, call: Call) -> None:
     for index, arg in enumerate(call.args):
         if arg.text == "--":
@@ -132,8 +104,6 @@ def _set(run: Run, call: Call) -> None:
             return
         if arg.text[:1] in ("-", "+") and "e" in arg.text and arg.text[1:2] != "o":
             run.state.errexit = arg.text[0] == "-"
-        elif arg.text == "errexit":
-            run.state.errexit = call.args[index - 1].text == "-o"
 
 
 def _shift(run: Run, call: Call) -> None:

@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from gitcoord.shell.interpreter import Call, Run
 
 _FAMILIES = {
-    "files": "cp mv ln install dd split csplit mktemp rsync scp gcc g++ cc c++ clang clang++ convert magick ffmpeg "
-    "docker podman",
+    "files": "cp mv ln install dd mktemp rsync scp",
     "text": "sed gsed awk gawk mawk nawk perl ruby patch grep egrep fgrep rg ag ack",
-    "archives": "tar bsdtar gtar unzip zip 7z 7za 7zr gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma cpio curl wget pigz",
+    "archives": "tar bsdtar gtar unzip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma curl wget pigz",
     "git": "git git-claim git-coord git-handoff gh",
     "wrappers": "sudo doas env nice timeout gtimeout nohup time command builtin exec stdbuf setsid ionice chrt taskset unbuffer "
     "flock xargs parallel watch script su runuser npx bunx pnpx uvx pipx coproc strace ltrace chronic entr caffeinate "
     "busybox toybox fakeroot proxychains rtk",
     "shells": "bash sh dash zsh ksh ash fish eval source . trap python python2 python3 pypy pypy3 node nodejs deno php lua Rscript "
     "julia elixir groovy osascript pwsh powershell tclsh expect gdb at batch crontab tmux screen",
-    "builtins": "cd pushd popd export declare typeset local readonly unset alias unalias set shift read mapfile readarray "
+    "builtins": "cd pushd popd export declare typeset local readonly unset set shift read mapfile readarray "
     "getopts printf echo pwd dirname basename realpath readlink which type let hash kill pkill killall shopt enable",
     "find": "find fd fdfind ls",
     "tools": "make gmake npm yarn pnpm bun pip pip3 pipenv poetry uv cargo go bundle composer pre-commit husky lefthook hatch tox nox rye "
@@ -52,9 +51,6 @@ _ASKS = ("--version", "--help", "-V", "-h", "version", "help")
 
 def perform(run: Run, call: Call) -> None:
     name = program(call.name)
-    if name in run.state.aliases and name == call.name:
-        _alias(run, call)
-        return
     family = FAMILY.get(name)
     if family is not None:
         module = __import__(f"gitcoord.shell.commands.{family}", fromlist=("perform",))
@@ -85,19 +81,3 @@ def _script(run: Run, call: Call) -> None:
         run.call(call._replace(name=interpreter, args=[Arg(call.name, call.name), *call.args]))
     else:
         run.unknown(call.name, f"runs '{base_name(call.name)}', which may do anything")
-
-
-def _alias(run: Run, call: Call) -> None:
-    """An alias is text put before the arguments; only one that is a plain command is followed."""
-    text = run.state.aliases.pop(call.name)
-    node = run.parse(text)
-    plain = node.nodes[0] if len(node.nodes) == 1 else node
-    if plain.kind == "command" and plain.words and not plain.redirects:
-        from gitcoord.shell.expand import expand_all
-
-        for words in expand_all(run, plain.words):
-            if words:
-                run.call(call._replace(name=words[0].text, args=[*words[1:], *call.args]), words[0])
-    else:
-        run.unknown(call.name, f"an alias runs '{text}'")
-    run.state.aliases[call.name] = text

@@ -13,15 +13,10 @@ _RSYNC = (
     "-e -f -T --rsh --exclude --include --filter --exclude-from --include-from --files-from --backup-dir --chmod --chown "
     "--log-file --out-format --max-size --min-size --bwlimit --timeout --password-file --link-dest --temp-dir --rsync-path --port"
 )
-_CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xpreprocessor -T -u -arch -framework -target"
 
 
 def perform(run: Run, call: Call) -> None:
-    {
-        "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
-        "rsync": _rsync, "scp": _rsync, "convert": _last, "magick": _last, "ffmpeg": _last, 
-        "docker": _docker, "podman": _docker,
-    }.get(call.name, _compiler)(run, call)  # fmt: skip
+    {"ln": _link, "dd": _dd, "mktemp": _mktemp, "rsync": _rsync, "scp": _rsync}.get(call.name, _copy)(run, call)
 
 
 def _targets(run: Run, given: Given) -> list[tuple[Arg, Arg]]:
@@ -100,22 +95,6 @@ def _dd(run: Run, call: Call) -> None:
             run.read(arg._replace(text=name), "dd reads it")
 
 
-def _split(run: Run, call: Call) -> None:
-    """Many files that begin alike: all that can be said is their directory."""
-    valued = "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter -f --prefix"
-    given = parse(call.args, valued)
-    run.read_all(given.operands[:1], f"{call.name} reads it")
-    prefix = given.operands[1:2] if call.name == "split" else given.values("-f", "--prefix")
-    if given.has("--filter"):
-        run.unknown(call.raw, "split --filter runs a command on each part")
-        return
-    for arg in prefix:
-        place = arg._replace(text=dir_name(arg.text)) if arg.known else arg
-        run.unknown_below([place], arg.raw, f"{call.name} writes files that begin so")
-    if not prefix:
-        run.unknown_here(call.name, f"{call.name} writes its parts here")
-
-
 def _mktemp(run: Run, call: Call) -> None:
     """A new file or directory with a name that nobody has: no write of anything that is there."""
     given = parse(call.args, "-p --tmpdir --suffix")
@@ -159,44 +138,3 @@ def _is_remote(arg: Arg) -> bool:
     """Return whether the path is on another machine: 'host:path', but './a:b' is a file here."""
     head, colon, _ = arg.text.partition(":")
     return bool(colon) and "/" not in head
-
-
-def _last(run: Run, call: Call) -> None:
-    """Converters that write their last word."""
-    if len(call.args) > 1 and not call.args[-1].text.startswith("-"):
-        run.write(call.args[-1], f"{call.name} writes it")
-        for before, arg in zip(call.args, call.args[1:-1]):
-            if before.text == "-i":
-                run.read(arg, f"{call.name} reads it")
-
-
-def _docker(run: Run, call: Call) -> None:
-    """A container touches files here only where it is given some."""
-    words = [arg.text for arg in call.args]
-    if words[:1] == ["cp"] and len(words) >= 3:
-        operands = parse(call.args[1:]).operands
-        run.read_all([arg for arg in operands[:1] if not _is_remote(arg)], f"{call.name} cp reads it")
-        run.write_all([arg for arg in operands[-1:] if not _is_remote(arg)], f"{call.name} cp writes it")
-        return
-    mounts = ("-v", "--volume", "--mount")
-    if words[:1] in (["run"], ["create"]) and any(
-        word in mounts or word.startswith(("-v", "--volume=", "--mount=")) for word in words
-    ):
-        run.unknown(call.raw, f"{call.name} {words[0]} hands files of this machine to a container")
-
-
-def _compiler(run: Run, call: Call) -> None:
-    given = parse(call.args, _CC)
-    outputs = given.values("-o")
-    run.write_all(outputs, f"{call.name} -o writes it")
-    sources = [
-        arg for arg in given.operands if arg.text.endswith((".c", ".cc", ".cpp", ".cxx", ".C", ".s", ".S", ".m"))
-    ]
-    if outputs or not sources or given.has("-E", "-M"):
-        return
-    if given.has("-c", "-S"):
-        for arg in sources:
-            stem = base_name(arg.text).rpartition(".")[0]
-            run.write(arg._replace(text=f"{stem}.{'o' if given.has('-c') else 's'}"), f"{call.name} writes it")
-    else:
-        run.write(sources[0]._replace(text="a.out"), f"{call.name} writes it")

@@ -7,7 +7,7 @@ from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.paths import base_name, in_git_dir
 from gitcoord.shell.state import Arg, Value, fill
-from gitcoord.shell.walk import MAX_NAMES, Entry, is_hidden, listed, searcher, walk
+from gitcoord.shell.walk import MAX_NAMES, Entry, has_ending, listed, searcher, source_files, walk
 from gitcoord.startup.annotations import Callable
 
 Test = Callable[
@@ -148,7 +148,8 @@ class _Search:
             while self.word() not in ("", ";", "+"):
                 self.at += 1
             self.at += 1
-            return self.command(self.words[start : self.at - 1], together=self.words[self.at - 1 : self.at])
+            together = self.words[self.at - 1 : self.at]
+            return self.action("+" if together and together[0].text == "+" else ";", self.words[start : self.at - 1])
         value = ""
         if word in _WITH_VALUE:
             value = self.word()
@@ -178,22 +179,6 @@ class _Search:
 
         return reach
 
-    def command(self, words: list[Arg], *, together: list[Arg]) -> Test:
-        """`-exec`; `-exec grep -q word {} ;` chooses files."""
-        names = [arg.text for arg in words]
-        if names[:1] != ["grep"] or not any(name.startswith("-") and "q" in name for name in names):
-            return self.action("+" if together and together[0].text == "+" else ";", words)
-        given = parse(words[1:], "-e")
-        pattern = [*given.values("-e"), *given.operands][:1]
-        has = searcher(pattern[0].text, fixed=given.has("-F"), basic=not given.has("-E", "-P"), folds=given.has("-i"),
-                       words=given.has("-w")) if pattern else None  # fmt: skip
-
-        def found(entry: Entry, sure: bool) -> bool | None:
-            text = self.run.text_at(entry.path) if has is not None and not entry.is_dir else None
-            return any(map(has, text.split("\n"))) if has is not None and text is not None else None
-
-        return found
-
     def plain(self, word: str, value: str) -> Test:
         """A test of the name, kind, size or age."""
         kind = word.removeprefix("-i") if word.startswith(("-iname", "-ipath", "-iwhole")) else word[1:]
@@ -207,28 +192,20 @@ class _Search:
             return lambda entry, sure: has(entry.name) if has is not None else None
         if word in ("-type", "-xtype"):
             return lambda entry, sure: self.run.fs.kind(entry.path) in value.split(",")
-        if word in ("-size", "-empty", "-newer", "-mtime", "-mmin"):
+        if word in ("-size", "-empty"):
             return lambda entry, sure: self.by_look(word, value, entry)
         return lambda entry, sure: True if word in _ALWAYS else False if word == "-false" else None
 
     def by_look(self, word: str, value: str, entry: Entry) -> bool | None:
+        """-size and -empty. Of an age nothing is said: it is another when the command runs."""
         look = self.run.fs.look(entry.path)
-        if look is None:
+        if word == "-empty" and look is not None:  # empty directories of git are no part of what it is meant for
+            empty = self.run.fs.listing(entry.path) == () if entry.is_dir else look.st_size == 0
+            return empty and not in_git_dir(entry.path)
+        number = value.lstrip("+-").rstrip("cwbkMG")
+        if look is None or not number.isdigit() or len(number) > 9:
             return None
-        if word == "-empty" and in_git_dir(entry.path):
-            return False  # empty directories there are no part of what it is meant for
-        if word == "-empty":
-            return self.run.fs.listing(entry.path) == () if entry.is_dir else look.st_size == 0
-        if word == "-newer":
-            paths = self.run.resolve(Arg(value, value))
-            other = self.run.fs.look(paths[0]) if paths else None
-            return look.st_mtime > other.st_mtime if other is not None else None
-        number = value.lstrip("+-")
-        unit = _UNITS.get(number[-1:], 512)
-        number = number.rstrip("cwbkMG")
-        if word != "-size" or not number.isdigit() or len(number) > 9:
-            return None  # an age: what is old when the command runs is not told by a look now
-        size = -(-look.st_size // unit)
+        size = -(-look.st_size // _UNITS.get(value[-1:], 512))
         return size > int(number) if value[0] == "+" else size < int(number) if value[0] == "-" else size == int(number)
 
 
@@ -290,36 +267,25 @@ def on_each(
 
 
 def _fd(run: Run, call: Call) -> None:
-    args = call.args
-    at = next((i for i, arg in enumerate(args) if arg.text in ("-x", "-X", "--exec", "--exec-batch")), len(args))
+    """As find: a pattern of the name, and endings."""
+    at = next(
+        (i for i, arg in enumerate(call.args) if arg.text in ("-x", "-X", "--exec", "--exec-batch")), len(call.args)
+    )
     given = parse(
-        args[:at], "-e -t -d -E -S -c -j --extension --type --max-depth --exclude --size --changed-within --color"
+        call.args[:at], "-e -t -d -E -S -c -j --extension --type --max-depth --exclude --size --changed-within --color"
     )
     roots = given.operands[1:] or [Arg(".", ".")]
     below = tuple(path for root in roots for path in run.resolve(root) or root.below)
     pattern = given.operands[0].text if given.operands else ""
-    endings = tuple(f".{arg.text}" for arg in given.values("-e", "--extension"))
+    endings = " ".join(f".{arg.text}" for arg in given.values("-e", "--extension"))
     has = searcher(pattern, fixed=given.has("-F"), basic=False, folds=pattern == pattern.lower(), words=False)
-    globs = given.has("-g", "--glob")
-    fits = has if not globs else lambda name: matches(pattern, name)
-    kinds = "".join(arg.text[:1] for arg in given.values("-t", "--type")) or "df"
-    names: list[str] = []
-    complete = (
-        fits is not None
-        and all(map(run.resolve, roots))
-        and not given.has("-S", "-d", "--size", "--changed-within", "-E")
-    )
-
-    def visit(entry: Entry) -> bool:
-        fitting = fits is not None and fits(base_name(entry.name)) and (not endings or entry.name.endswith(endings))
-        shown = given.has("-H", "-u", "--hidden") or not is_hidden(entry.name)
-        if entry.depth and fitting and shown and ("d" if entry.is_dir else "f") in kinds:
-            names.append(entry.name.removeprefix("./"))
-        return shown
-
-    for root in roots:
-        for path in run.resolve(root):
-            complete = complete and walk(run.fs, root.text, path, visit).complete
-    names = names if complete else []
-    on_each(run, call, args[at + 1 :], names, () if complete else below or ("",))
+    odd = has is None or given.has("-g", "-S", "-d", "-E", "-H", "-u", "--glob", "--hidden")
+    found = [
+        source_files(run, root, lambda e: has_ending(endings)(e) and bool(has and has(base_name(e.name))))
+        for root in roots
+    ]
+    names = [arg.text.removeprefix("./") for files, _ in found for arg in files] if not odd else []
+    complete = not odd and all(whole for _, whole in found) and all(map(run.resolve, roots))
+    words = call.args[at + 1 :]
+    on_each(run, call, words, names, () if complete else below or ("",))
     run.output = listed(run, names, complete, below)

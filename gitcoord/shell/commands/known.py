@@ -9,7 +9,7 @@ from __future__ import annotations
 
 HARMLESS = frozenset(
     """
-: } true false test [ sleep wait jobs bg fg disown times ulimit umask exit return break continue logout history fc bind
+: } true false test [ sleep wait jobs bg fg disown times alias unalias ulimit umask exit return break continue logout history fc bind
 date cal uptime uname hostname whoami id groups who w last users tty stty locale nproc arch lscpu lsblk lsof lsusb
 lspci free df du ps top htop pgrep pidof pstree vmstat iostat iotop sar dmesg journalctl sysctl getconf getent
 ping ping6 traceroute dig nslookup host whois ss netstat ip ifconfig route arp nc ncat netcat telnet ssh mosh ssh-add ssh-agent
@@ -36,7 +36,7 @@ ninja meson scons autoconf automake autoreconf configure ctest bear ccache sccac
 rustc ghc cabal stack runghc swift swiftc xcodebuild xcrun zig nim crystal erl rebar3 elixir iex
 ld as ar ranlib strip ldconfig protoc flatc thrift golangci-lint staticcheck govulncheck dlv
 sphinx-build mkdocs jekyll hugo eleventy pdflatex xelatex lualatex latexmk bibtex
-conda mamba micromamba virtualenv asdf mise rustup nvm fnm volta pyenv rbenv gem twine
+docker podman conda mamba micromamba virtualenv asdf mise rustup nvm fnm volta pyenv rbenv gem twine
 manage.py uvicorn gunicorn flask django-admin celery rails foreman honcho pm2 nodemon
 """.split()  # noqa: SIM905
 )

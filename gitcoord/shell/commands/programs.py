@@ -7,14 +7,11 @@ whatever the language. A file that the text names where no call is known, beside
 from __future__ import annotations
 
 from gitcoord.shell import glob
+from gitcoord.shell.commands.program_tokens import MARK, MAX_TOKENS, NAME, SHELL, STRING, Token, tokens_of
 from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.paths import dir_name, join
 from gitcoord.shell.state import Arg
 from gitcoord.shell.walk import has_ending, source_files
-from gitcoord.startup.namedtuple import NamedTuple
-
-MAX_TOKENS = 20_000
-STRING, NAME, MARK, SHELL = "string", "name", "mark", "shell"
 
 # Functions, and which of their arguments are files that change.
 _FIRST = frozenset(
@@ -43,73 +40,34 @@ _GLOBS = ("glob", "rglob", "iglob", "globSync")
 _HASH = ("node", "nodejs", "deno", "bun", "lua")  # in which '#' begins no comment
 
 
-class Token(NamedTuple):
-    kind: str
-    text: str
-    exact: bool = True  # of a string: nothing is put into it
-
-
 def program(run: Run, call: Call, text: str, args: list[Arg]) -> None:
     """Record what a program writes. `args`: the words behind it, which it may take for files."""
-    reader = _Reader(run, call, _tokens(text, hashes=call.name not in _HASH), args)
+    reader = _Reader(run, call, tokens_of(text, hashes=call.name not in _HASH), args)
     if len(reader.tokens) > MAX_TOKENS:
         run.unknown(call.raw, f"{call.name} runs a program that is too long to be looked into")
         return
     reader.go()
 
 
-def _tokens(text: str, *, hashes: bool) -> list[Token]:
-    found: list[Token] = []
-    at = 0
-    while at < len(text) and len(found) <= MAX_TOKENS:
-        char = text[at]
-        if char in "'\"`":
-            token, at = _string(text, at, found[-1].text if found and found[-1].kind == NAME else "")
-            if (
-                found
-                and found[-1].kind == NAME
-                and found[-1].text.lower() in ("r", "b", "f", "u", "rb", "br", "fr", "rf")
-            ):
-                found.pop()
-            found.append(token._replace(kind=SHELL) if char == "`" and hashes else token)
-        elif text.startswith(("%w", "qw"), at) and text[at + 2 : at + 3] in tuple("[({"):
-            end = min((i for i in (text.find(mark, at) for mark in "])}") if i > 0), default=len(text))
-            found += [Token(STRING, word) for word in text[at + 3 : end].split()]
-            at = end
-        elif text.startswith("$^I", at):  # perl changes its operands in place
-            found.append(Token(NAME, "inplace"))
-            at += 3
-        elif char.isalnum() or char in "_$@":
-            end = at + 1
-            while end < len(text) and (text[end].isalnum() or text[end] in "_!?"):
-                end += 1
-            found.append(Token(NAME, text[at:end].lstrip("$@").rstrip("!?") or char))
-            at = end
-        elif char == "#" and hashes and (not at or text[at - 1].isspace()) or text.startswith("//", at) and not hashes:
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-        elif char.isspace() and char != "\n":
-            at += 1
-        elif text.startswith(("->", "::"), at):
-            found.append(Token(MARK, "."))
-            at += 2
-        else:
-            found.append(Token(MARK, char))
-            at += 1
-    return found
-
-
-def _string(text: str, at: int, prefix: str) -> tuple[Token, int]:
-    """A string, to its quote; one that ends with its line is a stray quote."""
-    quote = text[at : at + 3] if text[at : at + 3] in ("'''", '"""') else text[at]
-    start = end = at + len(quote)
-    while end < len(text) and not text.startswith(quote, end):
-        end += 1 + (text[end] == "\\")
-    inside = text[start:end]
-    filled = "${" in inside or "#{" in inside or "{" in inside and "f" in prefix.lower() and len(prefix) < 3
-    if prefix.lower() not in ("r", "rb", "br"):
-        inside = inside.replace("\\\\", "\\").replace("\\/", "/")
-    return Token(STRING, inside, not filled), end + len(quote)
+def awk(run: Run, text: Arg) -> None:
+    """`print > "file"`, `print | "command"`, `system("command")`."""
+    tokens = tokens_of(text.text, hashes=True)
+    names = {token.text for token in tokens if token.kind == NAME}
+    for at in range(1, len(tokens)):
+        before, token = tokens[at - 1], tokens[at]
+        if before == Token(MARK, ">") and token.kind == STRING:
+            run.write(text._replace(text=token.text), "the awk program writes it")
+        elif before == Token(MARK, "<") and token.kind == STRING:
+            run.read(text._replace(text=token.text), "the awk program reads it")
+        elif (
+            before == Token(MARK, ">")
+            and token.kind == NAME
+            and not token.text.isdigit()
+            and names & {"print", "printf"}
+        ):
+            run.unknown(text.raw, "the awk program may write a file that cannot be told")
+        elif token.kind == STRING and (before == Token(MARK, "|") or "system" in names):
+            run.script(token.text, text.raw)
 
 
 class _Reader:
@@ -117,6 +75,7 @@ class _Reader:
         self.run, self.call, self.tokens, self.args = run, call, tokens, args
         self.bound: dict[str, tuple[str, ...]] = {}
         self.used: set[int] = set()  # strings whose part is known
+        self.seen: set[str] = set()  # variables likewise
         self.astray = False  # something is written whose name is not known
         self.loose: tuple[str, ...] = ()  # files that a pattern finds
 
@@ -140,6 +99,13 @@ class _Reader:
     def is_mark(self, at: int, text: str) -> bool:
         return 0 <= at < len(self.tokens) and self.tokens[at].kind == MARK and self.tokens[at].text == text
 
+    def is_one_of(self, at: int, marks: str) -> bool:
+        return self.tokens[at].kind == MARK and self.tokens[at].text in marks
+
+    def is_chain(self, at: int) -> bool:
+        """Whether a dot and a name follow."""
+        return at + 2 < len(self.tokens) and self.is_mark(at + 1, ".") and self.tokens[at + 2].kind == NAME
+
     def close(self, at: int) -> int:
         """The end of the bracket at `at`."""
         depth = 0
@@ -154,9 +120,7 @@ class _Reader:
         """The spans of a call's arguments, behind its name; also without brackets, as perl and ruby have it."""
         bare = not self.is_mark(at, "(")
         end = self.close(at) if not bare else at
-        while (
-            bare and end < len(self.tokens) and not (self.tokens[end].kind == MARK and self.tokens[end].text in "\n;}|")
-        ):
+        while bare and end < len(self.tokens) and not self.is_one_of(end, "\n;}|"):
             end += 1
         spans, start, depth = [], at if bare else at + 1, 0
         for here in range(start, end):
@@ -171,8 +135,8 @@ class _Reader:
 
     def bind(self, at: int) -> None:
         end = at + 2
-        while end < len(self.tokens) and not (self.tokens[end].kind == MARK and self.tokens[end].text in "\n;"):
-            end = self.close(end) + 1 if self.is_mark(end, "(") or self.is_mark(end, "[") else end + 1
+        while end < len(self.tokens) and not self.is_one_of(end, "\n;"):
+            end = self.close(end) + 1 if self.is_one_of(end, "([") else end + 1
         found = self.paths(at + 2, min(end, len(self.tokens)))
         if found:
             self.bound[self.tokens[at].text] = (*self.bound.get(self.tokens[at].text, ()), *found)
@@ -202,12 +166,7 @@ class _Reader:
         if token.kind != NAME or token.text == "argv":
             return (), end
         at = start
-        while (
-            at + 2 < end
-            and self.is_mark(at + 1, ".")
-            and self.tokens[at + 2].kind == NAME
-            and self.tokens[at].text not in self.bound
-        ):
+        while at + 2 < end and self.is_chain(at) and self.tokens[at].text not in self.bound:
             at += 2
         name = self.tokens[at].text
         if self.is_mark(at + 1, "(") and (name in _PATHS or name in _GLOBS or name in ("open", "readFileSync")):
@@ -223,6 +182,7 @@ class _Reader:
             return joined, last + 1
         if name in ("new", "const", "let", "var", "my", "await") and at + 1 < end:
             return self.head(at + 1, end)
+        self.seen.add(name)
         return self.bound.get(name, ()), at + 1
 
     def items(self, start: int, last: int) -> list[tuple[int, int]]:
@@ -261,39 +221,25 @@ class _Reader:
             start = self.receiver(at) if self.is_mark(at - 1, ".") else at
             self.loose += self.paths(start, self.close(at + 1) + 1)
             return
+        called = self.is_mark(at + 1, "(") or at + 1 < len(self.tokens) and self.tokens[at + 1].kind != MARK
         dotted = self.is_mark(at - 1, ".")
-        if (
-            dotted
-            and name in _METHODS
-            and self.is_mark(at + 1, "(")
-            and not (name == "write" and self.tokens[at - 2].text in _WRITERS)
-        ):
+        writer = name == "write" and (dotted and self.tokens[at - 2].text in _WRITERS or self.call.name == "julia")
+        if dotted and name in _METHODS and self.is_mark(at + 1, "(") and not writer:
             self.method(at, name)
             return
-        called = self.is_mark(at + 1, "(") or at + 1 < len(self.tokens) and self.tokens[at + 1].kind != MARK
-        if (
-            not called
-            or self.is_mark(at - 1, ".")
-            and name in ("copy", "link", "run", "call", "delete", "remove")
-            and not self.of_module(at)
-        ):
+        if not called or dotted and name in _COMMON and not self.of_module(at):
             return
         spans = self.arguments(at + 1)
         if name in _OPENS:
             self.opened(at, name, spans)
         elif name in _SHELLS:
             self.runs(spans)
-        elif name in _FIRST or name == "write" and (self.tokens[at - 2].text in _WRITERS or self.call.name == "julia"):
+        elif name in _FIRST or name in _BOTH or writer:
             self.target(spans[:1])
-        elif name in _BOTH or name == "replace" and self.is_mark(at - 1, ".") and self.tokens[at - 2].text == "os":
-            self.target(spans[:1])
-            self.target(spans[1:2])
-        elif name in _SECOND:
+            self.target(spans[1:2] if name in _BOTH else [])
+        elif name in _SECOND or name in _READERS:
             self.paths(*spans[0]) if spans else None
-            self.target(spans[1:2])
-        elif self.is_mark(at + 1, "(") and name not in _PATHS and (name in _READERS or not name[:1].isupper()):
-            for a, b in spans[:1] if name in _READERS else ():
-                self.paths(a, b)
+            self.target(spans[1:2] if name in _SECOND else [])
 
     def of_module(self, at: int) -> bool:
         return self.tokens[at - 2].kind == NAME and self.tokens[at - 2].text in _MODULES
@@ -332,12 +278,11 @@ class _Reader:
     def opened(self, at: int, name: str, spans: list[tuple[int, int]]) -> None:
         if name == "new" and not (self.is_mark(at - 1, ".") and self.tokens[at - 2].text == "File"):
             return
-        strings = [[i for i in range(a, b) if self.tokens[i].kind == STRING] for a, b in spans]
-        texts = [self.tokens[one[0]].text if one else "" for one in strings]
+        texts = [next((t.text for t in self.tokens[a:b] if t.kind == STRING), "") for a, b in spans]
         if name in ("input", "FileInput"):
-            inplace = any(self.tokens[i].text == "inplace" for a, b in spans for i in range(a, b))
-            if inplace:
-                self.target(spans[:1])
+            self.target(
+                spans[:1] if any(self.tokens[i].text == "inplace" for a, b in spans for i in range(a, b)) else []
+            )
             return
         arrow = next((i for i, text in enumerate(texts) if text[:1] == ">" or text[:2] == "+<"), -1)
         if arrow >= 0 and name == "open":  # perl
@@ -345,19 +290,15 @@ class _Reader:
             inside = "" if texts[arrow].lstrip(">").startswith(":") else inside
             self.write((inside,)) if inside else self.target(spans[arrow + 1 : arrow + 2])
             return
-        if self.is_mark(at - 1, ".") and texts[:1] and _is_mode(texts[0]) and len(spans) < 3 and not self.of_module(at):
-            self.method_open(at, writes=_writes(texts[0]))
+        if self.is_mark(at - 1, ".") and texts[:1] and _is_mode(texts[0]) and not self.of_module(at):
+            if _writes(texts[0]):
+                self.method(at, "write_text")
             return
         mode = next((text for text in texts[1:] if _is_mode(text)), "r")
         if _writes(mode):
             self.target(spans[:1])
         elif spans:
             self.paths(*spans[0])
-
-    def method_open(self, at: int, *, writes: bool) -> None:
-        before = self.astray
-        self.method(at, "write_text")
-        self.astray = before if not writes else self.astray
 
     def runs(self, spans: list[tuple[int, int]]) -> None:
         """A command as one text, or as words."""
@@ -398,7 +339,7 @@ class _Reader:
             for at, token in enumerate(self.tokens)
             if token.kind == STRING and at not in self.used and token.exact
         ]
-        bound = [path for paths in self.bound.values() for path in paths]
+        bound = [path for name, paths in self.bound.items() if name not in self.seen for path in paths]
         words = [arg.text for arg in self.args if arg.known]
         return [
             name
@@ -431,6 +372,7 @@ exists isfile isdir stat getsize getmtime readFileSync readFile existsSync statS
 require import_module print puts echo log len parse load open_text read_csv read_json file_exists readlink lstatSync basename dirname
 """.split()  # noqa: SIM905
 )
+_COMMON = ("copy", "link", "run", "call", "delete", "remove")  # methods of other things too
 _WALKS = ("walk", "listdir", "scandir", "readdirSync", "iterdir", "children", "readdir", "opendir")
 _MODULES = ("os", "file", "shutil", "fs", "promises", "File", "FileUtils", "Deno", "Bun", "IO", "fsp", "fse", "subprocess", "child_process", "io", "codecs",
             "gzip", "tarfile", "zipfile")  # fmt: skip

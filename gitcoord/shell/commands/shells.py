@@ -37,8 +37,6 @@ def perform(run: Run, call: Call) -> None:
     elif name == "trap":
         if len(call.args) > 1 and call.args[0].text not in ("-", "") and not call.args[0].text.startswith("-"):
             run.text(call.args[:1], "trap")
-            if call.args[0].known:
-                run.last.append((call.args[0].text, call.raw))
     elif name.startswith(("python", "pypy")):
         _python(run, call)
     elif name in ("tmux", "screen"):
@@ -72,7 +70,7 @@ def _shell(run: Run, call: Call) -> None:
 
 
 def _new_shell(run: Run, call: Call, args: list[Arg], *, is_text: bool, is_input: bool) -> None:
-    run.state.functions, run.state.aliases = {}, {}
+    run.state.functions = {}
     if is_text and args:
         run.positional(args[2:])
         run.text(args[:1], call.name)

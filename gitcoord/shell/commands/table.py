@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # What is done to an operand: written, deleted, read, made as a directory, nothing.
 W, D, R, M, N = "w", "d", "r", "m", "n"
+LAST = "l"  # the last one is written
 
 
 class Row(NamedTuple):
@@ -31,6 +32,7 @@ class Row(NamedTuple):
 _PAGE = "-l -r -H --language --line-range --style --theme --color --paging"
 TABLE: dict[str, Row] = {
     "tee": Row(W),
+    "zip": Row("wr", "-i -x -n -t -P -b"),
     "mkdir": Row(M, "-m --mode -Z --context"),
     "uniq": Row("rwn", "-f -s -w --skip-fields --skip-chars --check-chars"),
     "openssl": Row(N, "-out -keyout -in -inkey", "-out -keyout", "-in -inkey"),
@@ -84,6 +86,9 @@ TABLE: dict[str, Row] = {
     "tidy": Row(R, "-o -f -config", "-o -f", "", "", "-m -modify"),
     "ctags": Row(R, "-f -o", "-f -o"), "bandit": Row(R, "-o -f -c", "-o"), "semgrep": Row(R, "-o --config --output", "-o --output", "", "", "--autofix", ""),
 }  # fmt: skip
+_CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xpreprocessor -T -u -arch -framework -target"
+TABLE.update(dict.fromkeys("gcc g++ cc c++ clang clang++".split(), Row(N, _CC, "-o")))  # noqa: SIM905
+TABLE.update(dict.fromkeys("convert magick ffmpeg".split(), Row(LAST, "-i -f -c -vf -r", "", "-i")))  # noqa: SIM905
 TABLE.update(dict.fromkeys("rm rmdir unlink srm trash".split(), Row(D)))  # noqa: SIM905
 TABLE.update(dict.fromkeys("sponge nano pico red vimdiff visudo vipw".split(), Row(W)))  # noqa: SIM905
 TABLE.update(dict.fromkeys("chgrp chattr chflags rename prename link".split(), Row("nw")))  # noqa: SIM905
@@ -160,6 +165,8 @@ def perform(run: Run, call: Call, row: Row) -> None:
         return
     for index, arg in enumerate(operands):
         what = row.operands[min(index, len(row.operands) - 1)]
+        if what == LAST:
+            what = W if index == len(operands) - 1 else N
         if what == N or arg.known and arg.text == "-":
             continue
         record = {W: run.write, D: run.delete, R: run.read, M: run.make_directory}[what]

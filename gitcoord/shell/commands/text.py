@@ -39,14 +39,24 @@ def _sed(run: Run, call: Call) -> None:
         # BSD: `sed -i '' script file`.
         if inplace and scripts and scripts[0].known and scripts[0].text == "" and len(operands) > 1:
             scripts, operands = operands[:1], operands[1:]
-    from gitcoord.shell.commands import scripts as reader
-
-    if scripts and all(arg.known for arg in scripts):  # several are one, a line each
-        reader.sed(run, scripts[0]._replace(text="\n".join(arg.text for arg in scripts)))
+    for arg in scripts:
+        _names_in_sed(run, arg)
     for arg in operands:
         if inplace:
             in_place(run, arg, "sed", suffixes)
     run.read_all(operands if not inplace else (), "sed reads it")
+
+
+def _names_in_sed(run: Run, script: Arg) -> None:
+    """`w file` and `r file`, as commands and as flags of `s`; they go on to the end of the line."""
+    for line in script.text.split("\n"):
+        for command, tell in (("w", run.write), ("r", run.read)):
+            head, found, name = line.partition(f"{command} ")
+            if found and (not head or head[-1] in "/|#,;:!$}0123456789gpIi ") and " " not in name.strip():
+                tell(
+                    script._replace(text=name.strip(" }")),
+                    f"sed's '{command}' {'writes' if command == 'w' else 'reads'} it",
+                )
 
 
 def in_place(run: Run, arg: Arg, name: str, suffixes: list[str]) -> None:
@@ -124,10 +134,10 @@ def _awk(run: Run, call: Call) -> None:
         run.unknown(arg.raw, "awk runs a program file, which may write")
     if not given.has("-f", "--file", "-e", "--source"):
         programs, operands = operands[:1], operands[1:]
-    from gitcoord.shell.commands import scripts
+    from gitcoord.shell.commands.programs import awk
 
     for arg in programs:
-        scripts.awk(run, arg)
+        awk(run, arg)
     files = [arg for arg in operands if not is_assignment(arg.text)]
     if any(arg.text == "inplace" for arg in given.values("-i", "--include")):
         run.write_all(files, "awk -i inplace changes it in place")

@@ -19,7 +19,7 @@ _PLAIN = {
     "chrt": ("-T -P -D", 1), "taskset": ("", 1), "unbuffer": ("", 0), "watch": ("-n -d --interval", 0), "chronic": ("", 0),
     "entr": ("", 0), "caffeinate": ("-t -w", 0), "npx": ("-p -c --package --call", 0), "bunx": ("", 0), "pnpx": ("", 0),
     "uvx": ("--from --with -p --python", 0), "pipx": ("--spec", 0), "coproc": ("", 0), "strace": ("-o -e -p -s -u -E -O -S -a", 0),
-    "ltrace": ("-o -e -p -s -n", 0), "busybox": ("", 0), "toybox": ("", 0), "fakeroot": ("", 0), "proxychains": ("-f", 0), "rtk": ("", 0),
+    "ltrace": ("-o -e -p -s -n", 0), "busybox": ("", 0), "toybox": ("", 0), "fakeroot": ("", 0), "proxychains": ("-f", 0), "rtk": ("", 0), "flock": ("-w -E --timeout", 1),
 }  # fmt: skip
 _WRITES = {"time": ("-o", "--output"), "strace": ("-o",), "ltrace": ("-o",)}
 
@@ -32,8 +32,6 @@ def perform(run: Run, call: Call) -> None:
         _env(run, call)
     elif name in ("xargs", "parallel"):
         _xargs(run, call)
-    elif name == "flock":
-        _flock(run, call)
     else:
         _as_text(run, call, "-c --command")
 
@@ -148,17 +146,6 @@ def _input_words(text: str, *, by_line: bool) -> list[str]:
     if by_line:
         return lines
     return [word.strip("'\"") for line in lines for word in line.split()]
-
-
-def _flock(run: Run, call: Call) -> None:
-    given = parse(call.args, "-w -E -c --timeout --command --conflict-exit-code", mixed=False)
-    words = given.operands
-    if words and not words[0].text.isdigit():
-        run.write(words[0], "flock makes its lock file")
-    rest = parse(words[1:], "-c --command", mixed=False)
-    for arg in [*given.values("-c", "--command"), *rest.values("-c", "--command")]:
-        run.text([arg], call.name)
-    _wrapped(run, call, rest.operands)
 
 
 def _as_text(run: Run, call: Call, valued: str) -> None:
