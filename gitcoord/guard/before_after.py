@@ -70,6 +70,10 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
             findings += session.notes()
         _record_notices(sessions, event)
         findings += _watch(invocation, sessions, event, home)
+        if effects.unknown and home is not None and home.top in sessions:
+            from gitcoord.guard.shell_findings import said_once
+
+            findings += said_once(invocation, event, sessions[home.top].guard, effects, home)
     answer = _answer(next(iter(sessions.values())), event, findings)
     if event.starts_subagent and home is not None and home.top in sessions and answer.decision == ALLOW:
         from gitcoord.guard.conversations import brief_for_subagent

@@ -22,15 +22,13 @@ def shell_findings(
     invocation: Invocation, event: ToolEvent, guard: Guard, effects: FileEffects, home: Place
 ) -> list[Finding]:
     return [
-        *_bypasses(invocation, event, guard, effects, home),
+        *_bypasses(invocation, guard, effects, home),
         *_repository_deletion(effects, home),
         *_unhooked(invocation, event, effects),
     ]
 
 
-def _bypasses(
-    invocation: Invocation, event: ToolEvent, guard: Guard, effects: FileEffects, home: Place
-) -> list[Finding]:
+def _bypasses(invocation: Invocation, guard: Guard, effects: FileEffects, home: Place) -> list[Finding]:
     found = [
         Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass", hints=(allowed_instead(what),))
         for what in effects.bypasses
@@ -38,25 +36,31 @@ def _bypasses(
     # A build is said only where the policy stops such commands: with `warn` every test run would be.
     unknown = (*effects.unknown, *(effects.builds if guard.unknown in (ASK, DENY) else ()))
     if unknown:
-        answer = guard.unknown if guard.unknown in (ASK, DENY) else ALLOW
-        if _is_said(invocation, event, guard, home, unknown[0]):
-            message = f"what this command writes cannot be told: {printable(unknown[0])}"
-            hints = (
-                ("run the single commands that it stands for, or ask a person to run it",) if answer != ALLOW else ()
-            )
-            found.append(Finding(answer, message, "unknown", hints=hints))
+        from gitcoord.guard.unknown_commands import count
+
+        count(invocation.open(home.top), unknown[0])
+    if unknown and guard.unknown != ALLOW:
+        found.append(_unknown(ALLOW if guard.unknown == "warn" else guard.unknown, unknown[0]))
     return found
 
 
-def _is_said(invocation: Invocation, event: ToolEvent, guard: Guard, home: Place, what: str) -> bool:
-    """Count an unknown command. Where it is simply allowed, that is said once in a conversation."""
+def _unknown(answer: str, what: str) -> Finding:
+    message = f"what this command writes cannot be told: {printable(what)}"
+    hints = ("run the single commands that it stands for, or ask a person to run it",) if answer != ALLOW else ()
+    return Finding(answer, message, "unknown", hints=hints)
+
+
+def said_once(
+    invocation: Invocation, event: ToolEvent, guard: Guard, effects: FileEffects, home: Place
+) -> list[Finding]:
+    """A finding for an unknown command that is simply allowed, the first in its conversation."""
+    if not effects.unknown or guard.unknown != ALLOW:
+        return []
     from gitcoord.guard.conversations import is_new
-    from gitcoord.guard.unknown_commands import count
 
     ctx = invocation.open(home.top)
-    count(ctx, what)
-    said = actor_of(ctx, invocation.env, event).agent, (f"unknown {event.conversation}",)
-    return guard.unknown != ALLOW or is_new(ctx, *said)
+    agent = actor_of(ctx, invocation.env, event).agent
+    return [_unknown(ALLOW, effects.unknown[0])] if is_new(ctx, agent, (f"unknown {event.conversation}",)) else []
 
 
 def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:

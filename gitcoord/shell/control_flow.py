@@ -31,9 +31,11 @@ def follow(run: Run, node: Node) -> None:
     if node.kind != COMMAND:
         run.output = NOT_KNOWN
     if node.redirects and node.kind != COMMAND:
-        outer, run.stdin = run.stdin, run.redirect(node.redirects)
+        outer, piped = run.stdin, run.piped
+        run.stdin = run.redirect(node.redirects)
+        run.piped = piped and run.stdin[0] == "pipe"
         _by_kind(run, node)
-        run.stdin = outer
+        run.stdin, run.piped = outer, piped
     else:
         _by_kind(run, node)
     if node.kind != COMMAND and not _only_last_prints(node):
@@ -109,13 +111,14 @@ def _and_or(run: Run, node: Node) -> None:
 
 
 def _pipe(run: Run, node: Node) -> None:
-    feed, piped, pipeline = run.feed, run.piped, run.pipeline
+    feed, piped, pipeline, stdin = run.feed, run.piped, run.pipeline, run.stdin
     run.pipeline = node.raw
     for index, one in enumerate(node.nodes):
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
+        run.stdin = stdin if not index else ("", None)
         in_subshell(run, (one,))
-    run.feed, run.piped, run.pipeline = feed, piped, pipeline
+    run.feed, run.piped, run.pipeline, run.stdin = feed, piped, pipeline, stdin
 
 
 def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
@@ -138,11 +141,12 @@ def loop(run: Run, nodes: tuple[Node, ...]) -> None:
     """Follow a loop twice. Values that still change are unknown after that. `while read` goes through the lines that are known."""
     lines = _lines(run) if _reads(nodes) else None
     if lines is not None and len(lines) <= MAX_LOOP:
-        outer = run.line
+        outer = run.line, run.stdin, run.piped
+        run.stdin, run.piped = ("", None), False
         for run.line in lines:
             for one in nodes:
                 follow(run, one)
-        run.line = outer
+        run.line, run.stdin, run.piped = outer
         return
     for _ in range(2):
         before = run.state.copy()

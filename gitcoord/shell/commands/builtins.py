@@ -53,12 +53,15 @@ def _pushd(run: Run, call: Call) -> None:
     state = run.state
     state.stack.append(state.cwds)
     operands = parse(call.args).operands
+    sure = len(state.unless_cd_failed)
     if any(arg.text[:1] in ("+", "-") for arg in call.args):  # the stack itself is changed
         state.cwds, state.stack = (), [() for _ in state.stack]
     elif operands:
         change_directory(run, operands[0])
     else:
         state.cwds = ()
+    if len(state.unless_cd_failed) > sure:
+        state.stack = [() for _ in state.stack]  # it may not have been put there at all
 
 
 def _popd(run: Run, call: Call) -> None:
@@ -103,7 +106,7 @@ def _set(run: Run, call: Call) -> None:
             run.positional(call.args[index + 1 :])
             return
         if arg.text[:1] in ("-", "+") and "e" in arg.text and arg.text[1:2] != "o":
-            run.state.errexit = arg.text[0] == "-"
+            run.state.errexit = arg.text[0] == "-" and not run.state.unless_cd_failed  # behind && it may not be reached
 
 
 def _shift(run: Run, call: Call) -> None:
@@ -121,7 +124,7 @@ def _reads_variable(run: Run, call: Call) -> None:
     for name in names or ["REPLY", "MAPFILE"]:
         bypass.variable(run, name, "")
         run.state.variables[name] = Value((), run.feed.below) if len(names) == 1 else NOT_KNOWN
-    text = run.line if run.line is not None else call.text
+    text = call.text if call.text is not None else run.line
     if text is None or call.name not in ("read", "mapfile", "readarray"):
         return
     lines = [line for line in text.replace("\0", "\n").split("\n") if line]
