@@ -138,6 +138,4 @@ def test_a_defect_of_the_parser_is_no_leave(held: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("gitcoord.shell.parse.parse", broken)
     event = Speaker("claude", "c1", str(held)).shell("echo x")
     reply = answer(held, json.dumps(event).encode())
-    assert (
-        reply.code == 2 and b"could not judge this: the shell command: it could not be followed (KeyError)" in reply.err
-    )
+    assert reply.code == 2 and b"the shell command: it could not be followed (KeyError)" in reply.err
