@@ -9,6 +9,7 @@ from gitcoord.base.errors import Refused, UsageError, refused
 from gitcoord.base.names import check_word, printable, shell_word
 from gitcoord.claims.cli_wait import take_in_time
 from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import Item
 from gitcoord.git.commands.refs import rev_parse_commit, symbolic_ref
 from gitcoord.git.locks import flock
 from gitcoord.landing import resolve
@@ -103,10 +104,19 @@ class _Command:
         """The exit code. The turn is given back unless it is kept for a conflict."""
         keeps = False
         try:
-            self._take_turn()
+            items = self._needed()
+            at_once = not (items or self._rules.checks or self._added)
+            if not at_once:
+                self._turn.ask(items, self._ask)
             with Checks(self._call, self._rules, self._added, self._turn) as checks:
                 landing = Landing(self._ctx, self._actor, self._order, self._task)
-                result = landing.run(checks.run)
+                try:
+                    result = landing.run(checks.run, takes=at_once)
+                except Refused as error:
+                    if not at_once or error.code not in ("held", "kept"):
+                        raise
+                    self._turn.ask(items, self._ask)  # somebody else lands: in the queue
+                    result = landing.run(checks.run)
         except Conflict as conflict:
             keeps = self._stands(conflict)
             raise
@@ -118,12 +128,12 @@ class _Command:
         resolve.forget(self._ctx, self._actor.agent)
         return self._say(result, landing)
 
-    def _take_turn(self) -> None:
+    def _needed(self) -> tuple[Item, ...]:
+        """The paths for which this landing needs claims. Where there are none, and no check, it takes the turn with its first event."""
         ctx, snapshot = self._ctx, read_snapshot(self._ctx)
         old = Trunk(ctx, snapshot).known()
         paths = changed_paths(ctx, old, self._order.tip)
-        items = needed(ctx, snapshot, source_of(ctx, snapshot, old), self._actor.agent, paths)
-        self._turn.ask(items, self._ask)
+        return needed(ctx, snapshot, source_of(ctx, snapshot, old), self._actor.agent, paths)
 
     def _ask(self, command: Wait) -> Row:
         if self._wait:
@@ -150,16 +160,17 @@ class _Command:
         record = {"branch": self._order.branch, "how": self._order.how, "checks": self._added, "task": self._task}
         resolve.keep(ctx, self._actor.agent, {**record, "tree": ctx.repo.worktree, "wait": self._wait})
         conflict.data["stands"] = ctx.repo.worktree
+        try:
+            self._turn.extend(self._rules.resolve)
+            kept = f", within {format_duration(self._rules.resolve)} while the turn is yours"
+        except Refused:
+            kept = ""  # another one has the turn: `--continue` waits for the next
         conflict.hints = (
-            f"resolve it here, within {format_duration(self._rules.resolve)} while the turn is yours: edit, git add",
+            f"resolve it here{kept}: edit, git add",
             "then: git coord land --continue",
             "or give up: git coord land --abort",
         )
-        try:
-            self._turn.extend(self._rules.resolve)
-        except Refused:
-            return False  # it was lost meanwhile: `--continue` waits for another one
-        return True
+        return bool(kept)
 
     def _say(self, result: Row, landing: Landing) -> int:
         screen = self._call.screen

@@ -43,6 +43,8 @@ from gitcoord.tasks.model import the_task
 
 Row = dict[str, Any]
 _TRIES = 20
+_RECENT = 3000  # milliseconds: trunk that was fetched so long ago is tried as it is, since the push finds out
+_fetched: dict[str, int] = {}  # when trunk of a remote was last fetched by this process
 
 
 class Conflict(GitcoordError):
@@ -76,10 +78,12 @@ class Trunk:
         self.ref = f"refs/heads/{self.name}"
         self._here = f"refs/remotes/{ctx.remote}/{self.name}" if ctx.remote else self.ref
 
-    def fetch(self) -> str:
-        """Its present tip; of a remote one, after a fetch."""
-        if self._ctx.remote:
-            fetch_sync(self._ctx, self._ctx.remote, self.name)
+    def fetch(self, age: int = 0) -> str:
+        """Its present tip; of a remote one, after a fetch, unless the last one of this command is at most so many milliseconds ago."""
+        ctx = self._ctx
+        if ctx.remote and (not age or ctx.host.mono() - _fetched.get(ctx.remote, -age) >= age):
+            fetch_sync(ctx, ctx.remote, self.name)
+            _fetched[ctx.remote] = ctx.host.mono()
         return self.known()
 
     def known(self) -> str:
@@ -102,10 +106,11 @@ class Landing:
         self._judged = ""  # the ledger's head by which `new` was judged
         self.warnings: list[Verdicts] = []
 
-    def run(self, check: Callable[[str], list[Row]]) -> Row:
-        """Land. `check` runs the checks on a commit, and raises where one fails. Conflict, NotAllowed, Refused."""
-        for _ in range(_TRIES):
-            old = self._trunk.fetch()
+    def run(self, check: Callable[[str], list[Row]], *, takes: bool = False) -> Row:
+        """Land. `check` runs the checks on a commit, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
+        with the first event, where it is free; Refused (held, kept) where it is not."""
+        for attempt in range(_TRIES):
+            old = self._trunk.fetch(0 if attempt else _RECENT)
             brought = bring(self._ctx, self._order, old)
             if brought.conflicts:
                 raise Conflict(
@@ -118,7 +123,7 @@ class Landing:
             else:
                 checks = []  # trunk has it already
             try:
-                moved = self._commit(old, brought.new, checks)
+                moved = self._commit(old, brought.new, checks, takes=takes)
             except _TrunkMoved:
                 self._ctx.tell(f"{self._trunk.name} has moved meanwhile: once more")
                 continue
@@ -144,12 +149,14 @@ class Landing:
 
     # --- moving trunk
 
-    def _commit(self, old: str, new: str, checks: list[Row]) -> Row:
+    def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool) -> Row:
         order, snapshot = self._order, read_snapshot(self._ctx)
         items = self._to_release(snapshot, old, new)
+        if takes:
+            items = tuple(dict.fromkeys([(*turn_item(self._trunk.name), self._actor.agent), *items]))
         begin = Begin(
             self._actor, self._trunk.name, order.branch, order.tip, old, new, order.how, checks, self._task, items
-        )
+        )._replace(takes=takes)
         if self._ctx.remote and store_of(self._ctx).remote.atomic:
             return self._commit_together(begin)
         seq = int(str(transact(self._ctx, landing_event.decide, begin)["seq"]))
@@ -196,7 +203,8 @@ class Landing:
             result = transact(ctx, rule, begin._replace(together=True))
         finally:
             ctx.moving, remote.trunk = None, ""
-        self._trunk.fetch()
+        if self._trunk.known() != begin.new:
+            self._trunk.fetch()  # git notes what it has pushed, if the settings let it
         return {"seq": result["seq"], "released": released(begin.items), **_lost(result)}
 
     def _push(self, begin: Begin) -> Row:

@@ -55,6 +55,17 @@ def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: lis
     fleet.assert_sound()
 
 
+def test_a_plain_landing_is_one_fetch_and_one_push(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    one, _ = machines
+    if one.git("config", "--default", "true", "gitcoord.atomic").strip() == "false":
+        pytest.skip("without atomic pushes there are more")
+    _branch(one, "topic", {"free": "x\n"})
+    fleet.connections()
+    assert _land(one, agent="alice").code == 0
+    assert sorted(fleet.connections()) == ["receive-pack", "upload-pack"]
+    assert [event["kind"] for event in fleet.events()][-4:] == ["start", "claim", "landing", "land"]
+
+
 def test_trunk_that_moved_there_is_done_again(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
     """A person's push between the fetch and the push of the landing; and work of another machine that conflicts."""
     one, two = machines

@@ -94,6 +94,16 @@ def test_land_needs_trunk_and_is_written_once_by_anybody(world: World) -> None:
     assert world.must("land", Land(Actor("alice"), "alice", seq)).result == {"landed": False}
 
 
+def test_all_in_one_chain(world: World) -> None:
+    """Where nothing but the turn is needed: it is taken, used and given back at once, unless another has it or waits for it."""
+    world.trunk = {NEW}
+    done = world.must("landing", begin("alice", takes=True, together=True))
+    assert [event.kind for event in done.events] == ["start", "claim", "landing", "land"]
+    assert holders(world) == set() and open_landings(world.state) == []
+    turn(world, "bob")
+    assert world.refused("landing", begin("alice", takes=True, together=True)).code == "held"
+
+
 def test_a_landing_needs_the_turn_and_drops_those_whose_turn_is_over(world: World) -> None:
     assert world.refused("landing", begin("alice")).code == "turn-over"
     turn(world, "alice")

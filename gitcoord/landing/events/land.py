@@ -8,7 +8,7 @@ from gitcoord.claims.events.release import given_back
 from gitcoord.claims.model import Item, file_of, own_claim
 from gitcoord.landing.model import Landing, landing_file, open_landing
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, subject
+from gitcoord.ledger.kinds import Kind, Recalled, kind_of, subject
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -59,6 +59,8 @@ def add_land(chain: Chain, world: World, owner: str) -> None:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
+    if any(event.kind == "landing" for event in events):
+        return kind_of("landing").recall(state, events, actor)  # turn, landing and land in one step
     first, body = events[0], events[0].body
     return [Recalled(decide, Land(actor, body["owner"], body["landing"], first.nonce, first.refused))]
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import is_oid, printable
-from gitcoord.claims.model import WRITE, Claim, Item, own_claim, prefetch_own
+from gitcoord.claims.model import WRITE, Claim, Item, own_claim, prefetch_own, turn_item
 from gitcoord.claims.released import landed
+from gitcoord.claims.take import Take
+from gitcoord.claims.take import decide as decide_take
 from gitcoord.landing.events.land import add_land
-from gitcoord.landing.model import FACTS, MAX_CHECKS, WAYS, Landing, landing_file, open_landings, own_turn
+from gitcoord.landing.model import FACTS, LEASE, MAX_CHECKS, WAYS, Landing, landing_file, open_landings, own_turn
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.format import LANDINGS, format_record, with_minor
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, admit
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
-from gitcoord.sessions.admission import actor_heartbeats, halted, require_open
+from gitcoord.sessions.admission import actor_heartbeats, as_started, halted, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import NEEDS_HUMAN, not_the_owner, task_record, the_task
 
@@ -37,6 +39,7 @@ class Begin(NamedTuple):
     task: str
     items: tuple[tuple[str, str, str], ...]
     together: bool = False
+    takes: bool = False  # the turn is taken in the same chain, where it is free
     nonce: str = ""
     refused: tuple[Record, ...] = ()
 
@@ -46,6 +49,14 @@ def decide(state: State, command: Begin, world: World) -> Decision:
     raise_if(halted(state))
     agent = command.actor.agent
     session = admit(state, command.actor, world).session
+    chain = Chain(state, agent, world, command.nonce, command.refused)
+    beats = actor_heartbeats(state, command.actor, world)
+    if command.takes and own_turn(state, command.trunk, agent) is None:
+        taken = take_turn(state, command, world)
+        if taken.again:
+            return taken
+        chain.follow(taken.events)
+        state, beats = chain.state, taken.beats
     if own_turn(state, command.trunk, agent) is None:
         raise refused("turn-over", f"the turn of '{agent}' to land is over: nothing has landed", "git coord land")
     if command.task:
@@ -53,7 +64,6 @@ def decide(state: State, command: Begin, world: World) -> Decision:
         raise_if(not_the_owner(state, task, agent))
         if task.state == NEEDS_HUMAN:
             raise refused("needs-human", f"{task.id} waits for a person, who decides how it goes on")
-    chain = Chain(state, agent, world, command.nonce, command.refused)
     body = {
         "session": session,
         **{key: getattr(command, key) for key in _SAID},
@@ -62,7 +72,14 @@ def decide(state: State, command: Begin, world: World) -> Decision:
     event = chain.add("landing", body)
     if command.together:
         add_land(chain, world, agent)
-    return Decision(chain.events, actor_heartbeats(state, command.actor, world), {"seq": event.seq})
+    return Decision(chain.events, beats, {"seq": event.seq})
+
+
+def take_turn(state: State, command: Begin, world: World) -> Decision:
+    """The turn without paths, as a plain claim: Refused where somebody has it or waits for it."""
+    reason = f"lands {command.branch}"[:200]
+    take = Take(command.actor, (turn_item(command.trunk),), ttl=LEASE, expected=LEASE, reason=reason)
+    return decide_take(state, take._replace(nonce=command.nonce, refused=command.refused), world)
 
 
 def _rows(state: State, command: Begin, world: World) -> list[Record]:
@@ -98,10 +115,11 @@ def is_own(holder: str, agent: str) -> bool:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first, body = events[0], events[0].body
+    first = events[0]
+    body = next(event.body for event in events if event.kind == "landing")
     items = tuple((row["space"], row["path"], row["agent"]) for row in body["released"])
-    said = {key: body[key] for key in _SAID}
-    begin = Begin(actor, **said, items=items, together=len(events) > 1, nonce=first.nonce, refused=first.refused)
+    begin = Begin(as_started(events, actor), **{key: body[key] for key in _SAID}, items=items, nonce=first.nonce)
+    begin = begin._replace(together=events[-1].kind == "land", takes=first.kind != "landing", refused=first.refused)
     return [Recalled(decide, begin)]
 
 
