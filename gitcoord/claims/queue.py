@@ -117,15 +117,16 @@ class Queue(Requests):
         """Those of these requests, and of all that compete with them, that may go now, in order, each with those that it overtakes.
 
         The queue follows."""
-        candidates = sorted(self._competing(first), key=self.rank)
+        competing, left = self._competing(first)
+        candidates = sorted(competing, key=self.rank)
         place = {request.ticket: index for index, request in enumerate(candidates)}
         found: list[tuple[Request, list[Request]]] = []
-        left: set[int] = set()
         for asked in candidates:
-            for request in self._forms(asked):
+            for request in self._forms(asked) if asked.ticket not in left else ():
                 if self.blocking_claims(request):
                     continue
-                near = [each for each in self.around(request).values() if each.ticket in left]
+                at = place[asked.ticket]
+                near = [e for e in self.around(request).values() if e.ticket in left and place.get(e.ticket, at) < at]
                 before = sorted(near, key=lambda each: place[each.ticket])
                 if self.kept_for(request, before) is not None or self._closes(request):
                     self._keepers.clear()  # by ticket, which another form shares
@@ -144,18 +145,24 @@ class Queue(Requests):
         """The request itself; for any task: one for each task that its agent may have."""
         return task_rules().forms(self.state, self.world, request) if NEXT in request.items else (request,)
 
-    def _competing(self, first: Iterable[Request]) -> list[Request]:
-        """These requests and all that compete with those of them that wait for no claim, and so on. A request that waits for a
-        claim neither goes nor lets another go."""
+    def _competing(self, first: Iterable[Request]) -> tuple[list[Request], set[int]]:
+        """These requests and all that compete with those of them that may go, and so on; and the tickets of those that stay: they
+        wait for a claim, or for one that does and may not be overtaken, and let nobody else go."""
         found = {request.ticket: request for request in first}
-        todo = list(found.values())
+        todo, left = list(found.values()), set()
         for asked in todo:
             forms = [form for form in self._forms(asked) if not self.blocking_claims(form)]
-            for request in [asked, *forms] if forms else ():
+            if not forms or (forms == [asked] and self._is_kept(asked)):
+                left.add(asked.ticket)
+                continue
+            for request in [asked, *forms]:
                 new = {t: each for t, each in self.around(request).items() if t not in found}
                 found.update(new)
                 todo += new.values()
-        return todo
+        return todo, left
+
+    def _is_kept(self, request: Request) -> bool:
+        return self.kept_for(request, (each for each in self.keepers(request) if self.blocking_claims(each))) is not None
 
     def _follow(self, request: Request, past: list[Request]) -> None:
         counted: dict[int, Request | None] = {p.ticket: p._replace(overtaken=p.overtaken + 1) for p in past}
