@@ -48,6 +48,7 @@ class Queue(Requests):
         self._keys: dict[Item, str] = {}
         self._keepers: dict[int, list[Request]] = {}
         self._reachable: dict[int, dict[int, Request]] = {}
+        self._holders: dict[str, bool] = {}
 
     def rank(self, request: Request) -> tuple[int, int, int]:
         return (0 if self.exhausted(request) else 1, PRIORITIES.index(request.priority), request.ticket)
@@ -109,9 +110,16 @@ class Queue(Requests):
 
     def depends(self, request: Request, on: Request) -> bool:
         """Can the request never go unless the other one goes first?"""
+        if not self.exhausted(on) and not self._holds(on.agent):
+            return False  # nobody waits for an agent that holds nothing
         if request.ticket not in self._reachable:
             self._reachable[request.ticket] = reachable(self, request, self.keepers)
         return waits_for(self, self.keepers, request, on, self._reachable[request.ticket])
+
+    def _holds(self, agent: str) -> bool:
+        if agent not in self._holders:
+            self._holders[agent] = bool(self.state.named("claims", f"@{agent}"))
+        return self._holders[agent]
 
     def grants(self, first: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
         """Those of these requests, and of all that compete with them, that may go now, in order, each with those that it overtakes.
@@ -166,8 +174,8 @@ class Queue(Requests):
 
     def _follow(self, request: Request, past: list[Request]) -> None:
         counted: dict[int, Request | None] = {p.ticket: p._replace(overtaken=p.overtaken + 1) for p in past}
-        self._keepers.clear()
-        self._reachable.clear()
+        for memory in (self._keepers, self._reachable, self._holders):
+            memory.clear()
         self.patch({request.ticket: None, **counted}, _claims_of(self.state, request, 1, 0, ""))
 
     def _closes(self, request: Request) -> bool:

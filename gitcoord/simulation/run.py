@@ -43,8 +43,15 @@ class Simulation:
     """Machines, agents and an authority, all drawn from one seed."""
 
     def __init__(
-        self, seed: int, agents: int, goals: int, paths: tuple[Item, ...] = PATHS, *, is_crowd: bool = False
+        self,
+        seed: int,
+        agents: int,
+        goals: int,
+        teams: tuple[tuple[Item, ...], ...] = (PATHS,),
+        *,
+        is_crowd: bool = False,
     ) -> None:
+        """`teams`: the paths that the agents of each team want."""
         self.chance = Random(seed)
         self.is_crowd = is_crowd
         self.scheduler = Scheduler()
@@ -58,7 +65,10 @@ class Simulation:
         self.dozing: dict[tuple[str, str], set[str]] = {}
         self.clients = [self._client(f"a{n}") for n in range(agents)]
         shared = 0.0 if is_crowd else 0.25
-        self.goals = {c.agent: [Goal(self.chance, paths, shared) for _ in range(goals)] for c in self.clients}
+        self.goals = {
+            client.agent: [Goal(self.chance, teams[n % len(teams)], shared) for _ in range(goals)]
+            for n, client in enumerate(self.clients)
+        }
         self.authority.moved = self._notify
         self.scheduler.after(CALM, self._calm_down)
         for _ in range(0 if is_crowd else self.chance.randint(0, 4)):
@@ -195,9 +205,10 @@ class Simulation:
 
 
 def simulate_crowd(seed: int, agents: int, goals: int = 2) -> Outcome:
-    """Many agents on one machine without faults, each path wanted by about ten of them: for the curve over their number."""
-    paths = tuple(Item("path", f"d{n // 10}/f{n % 10}") for n in range(max(1, agents // 5)))
-    simulation = Simulation(seed, agents, goals, paths, is_crowd=True)
+    """Many agents on one machine without faults, in teams of a hundred that share twenty files: for the curve over their number."""
+    files = [Item("path", f"d{n // 10}/f{n % 10}") for n in range(max(1, agents // 5))]
+    teams = tuple(tuple(files[n : n + 20]) for n in range(0, len(files), 20))
+    simulation = Simulation(seed, agents, goals, teams, is_crowd=True)
     simulation.authority.keep_one_state()
     simulation.invariants.follows_queue = False
     for goals_of_one in simulation.goals.values():
