@@ -221,7 +221,8 @@ class Client:
                         return "unknown"
                     looked = True
                     continue
-                self.invariants.figures["refused"] += isinstance(answer, Refusal)
+                if isinstance(answer, Refusal):
+                    self.invariants.refused(view, command, answer.code)
                 return answer.code if isinstance(answer, Refusal) else answer.result
             push = push_of(view, answer, person=command.actor.person)._replace(made=self.scheduler.now)
             done = yield from self._swap(push)

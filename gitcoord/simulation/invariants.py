@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.claims.events.wait import Wait
 from gitcoord.ledger.event import decode_event, effects
 from gitcoord.ledger.state import State
 from gitcoord.simulation.queue_invariants import Waiters, overlaps
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes
     from gitcoord.simulation.authority import Authority
+    from gitcoord.simulation.machine import View
     from gitcoord.simulation.scheduler import Scheduler
 
 SLOWEST = 0.95  # the slowest clock against the true time: a claim may be expired so much before its ttl is over
@@ -235,6 +237,23 @@ class Invariants:
             self.writes.append((item.name, agent, token))
 
     # --- clients
+
+    def refused(self, view: View, command: object, code: str) -> None:
+        """Check a refusal on the view that it was decided on: a wait is refused for a deadlock only where there is one."""
+        self.figures["refused"] += 1
+        if code != "deadlock" or not isinstance(command, Wait):
+            return
+        waiters = Waiters(self.require)
+        waiters.reset(view.state.below("claims"), view.state.below("waits"))
+        agent, asked = command.actor.agent, {tuple(item) for item in command.items}
+        waiters.files = {
+            k: r for k, r in waiters.files.items() if r["agent"] != agent or not asked & {tuple(i) for i in r["items"]}
+        }
+        wanted = {
+            "agent": agent, "items": [list(item) for item in command.items], "mode": command.mode,
+            "units": command.units or 1, "blocking": True, "ticket": view.state.seq + 1, "priority": command.priority,
+        }  # fmt: skip
+        self.require(waiters.would_deadlock(wanted), f"{agent} was refused for a deadlock that there is not")
 
     def acknowledged(self, authority: Authority, commit: str, agent: str, seq: int, highest: int) -> None:
         """Check an acknowledged event `seq`; `highest`: the last number that its machine had seen before deciding."""

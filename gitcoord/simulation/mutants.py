@@ -227,6 +227,32 @@ def no_reduction_test() -> Patches:
     return {f"{module}:require_no_deadlock": lambda *_: None for module in (_TAKE, "gitcoord.claims.events.wait")}
 
 
+def no_reduction_test_on_handoff() -> Patches:
+    """Nobody looks for deadlocks when a waiting agent is given claims by another."""
+    take: Any = import_module(_TAKE)
+    plain = import_module("gitcoord.handoff.events.accept").decide
+
+    def accept(state: Any, command: Any, world: Any) -> Any:
+        looks, take.require_no_deadlock = take.require_no_deadlock, lambda *_: None
+        try:
+            return plain(state, command, world)
+        finally:
+            take.require_no_deadlock = looks
+
+    return {"gitcoord.simulation.run:decide_accept": accept}
+
+
+def deadlock_without_units() -> Patches:
+    """A deadlock is seen wherever somebody waits for a holder that waits, although others could help."""
+
+    def stuck(requests: Any, agent: str) -> dict[int, Any]:
+        own = requests.blocking(agent)
+        holders = {c.agent for each in own for c in requests.blocking_claims(each)}
+        return {r.ticket: r for r in own} if any(requests.blocking(name) for name in holders) else {}
+
+    return {"gitcoord.claims.deadlock:stuck_with": stuck, "gitcoord.claims.deadlock:_in_words": lambda *_: ""}
+
+
 _conflicts_of = import_module(_MODEL).conflicts_of
 MUTANTS: dict[str, Callable[[], Patches]] = {
     function.__name__.replace("_", "-"): function
@@ -235,6 +261,7 @@ MUTANTS: dict[str, Callable[[], Patches]] = {
         told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs, overtakings_not_counted, plain_claim_not_counted,
         plain_claim_jumps, overtaken_for_ever, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
         confirmation_ignored, ticket_reused, wait_outlives_session, no_reduction_test,
+        no_reduction_test_on_handoff, deadlock_without_units,
     )
 }  # fmt: skip
 

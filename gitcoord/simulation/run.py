@@ -7,6 +7,10 @@ from random import Random
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.expire import decide as decide_sweep
 from gitcoord.claims.model import Item
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.accept import decide as decide_accept
+from gitcoord.handoff.events.handoff import New as Offer
+from gitcoord.handoff.events.handoff import decide as decide_offer
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.kill import decide as decide_kill
 from gitcoord.sessions.events.revive import Revive
@@ -73,6 +77,8 @@ class Simulation:
         self.scheduler.after(CALM, self._calm_down)
         for _ in range(0 if is_crowd else self.chance.randint(0, 4)):
             self.scheduler.after(self.chance.randint(0, CALM), self._disaster)
+        for _ in range(0 if is_crowd else self.chance.choice((0, 0, 3, 6))):
+            self.scheduler.after(self.chance.randint(0, CALM // 6), self._hand_over)
 
     def _faults(self) -> Faults:
         rare = self.chance.choice((0.0, 0.002, 0.01))
@@ -172,6 +178,25 @@ class Simulation:
                 answer = yield from person.transact(decide_revive, Revive(person.actor, victim.agent))
                 if isinstance(answer, dict):
                     return
+
+        Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
+
+    def _hand_over(self) -> None:
+        """An agent offers all that it holds to one that waits, which accepts at once."""
+        state = self.authority.state
+        givers = sorted({record["agent"] for record in state.below("claims").values()})
+        takers = sorted({record["agent"] for record in state.below("waits").values() if record["blocking"]})
+        pairs = [(giver, taker) for giver in givers for taker in takers if giver != taker]
+        if not pairs:
+            return
+        names = self.chance.choice(pairs)
+        giver, taker = (next(client for client in self.clients if client.agent == name) for name in names)
+        sections = dict.fromkeys(("state", "changed", "remaining", "next"), "as it is")
+
+        def steps() -> Steps:
+            offered = yield from giver.transact(decide_offer, Offer(giver.actor, sections, taker.agent))
+            if isinstance(offered, dict):
+                yield from taker.transact(decide_accept, Accept(taker.actor, str(offered["id"])))
 
         Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
 
