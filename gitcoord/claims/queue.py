@@ -170,7 +170,9 @@ class Queue(Requests):
         return todo, left
 
     def _is_kept(self, request: Request) -> bool:
-        return self.kept_for(request, (each for each in self.keepers(request) if self.blocking_claims(each))) is not None
+        return (
+            self.kept_for(request, (each for each in self.keepers(request) if self.blocking_claims(each))) is not None
+        )
 
     def _follow(self, request: Request, past: list[Request]) -> None:
         counted: dict[int, Request | None] = {p.ticket: p._replace(overtaken=p.overtaken + 1) for p in past}
