@@ -206,8 +206,10 @@ class _Judge:
         path = change.path
         if others:
             ended = hint_of_ended(self._state, (str(claim["agent"]) for claim in others))
-            hint = ended or f"wait for it: git claim --wait 10m {path_word(path)}"
-            self._add("held", agent, _holder_words(others[0]), step, change, held=tuple(others), hints=(hint,))
+            word = path_word(path)
+            waits = (f"wait for it: git claim --wait 10m {word}", f"or go on meanwhile: git claim --queue {word}")
+            hints = (ended,) if ended else waits
+            self._add("held", agent, _holder_words(others[0]), step, change, held=tuple(others), hints=hints)
         elif self._policy.of(path).claim:
             message = f"it is shared, and '{agent}' holds no write claim on it"
             self._add("unclaimed", agent, message, step, change, hints=(f"git claim {path_word(path)}",))

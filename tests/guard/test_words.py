@@ -16,7 +16,10 @@ def test_who_holds_it_and_how_long_still(project: Project) -> None:
     words = project.denial(project.speaker(), "shared/a").splitlines()
     assert words[0] == "gitcoord: Write is refused, nothing was done"
     assert words[1].startswith("  shared/a: bob holds it") and "expected 20m more" in words[2].replace("19m59s", "20m")
-    assert words[-1] == "hint: wait for it: git claim --wait 10m shared/a"
+    assert words[-2:] == [
+        "hint: wait for it: git claim --wait 10m shared/a",
+        "hint: or go on meanwhile: git claim --queue shared/a",
+    ]
 
 
 @pytest.mark.parametrize(
