@@ -21,11 +21,11 @@ VERBS = {
         Option("expect", "duration", "How long you think you need it."),
         Option("units", "number", "Units of a resource; default: 1, or as many as you hold."),
         Option("wait", "duration", "Wait in the queue up to this long instead of failing at once."),
-        Option("queue", "flag", "Take a place in the queue and go on; the same command later takes what is yours."),
+        Option("queue", "flag", "Take a place in the queue and go on; your next command says when it is yours."),
         Option("priority", "critical|high|normal|low", "The class of the request in the queue; default: normal."),
         Option("leave", "flag", "Give up your place in the queue; without a path, every place of yours."),
         Option(
-            "ticket", "number", "The request to --leave, or of higher --priority: a person may do so with anybody's."
+            "ticket", "number", "The request that --leave withdraws or --priority raises; a person may do both with anybody's."
         ),
         NONCE,
         Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
