@@ -25,7 +25,9 @@ VERBS = {
         Option("priority", "critical|high|normal|low", "The class of the request in the queue; default: normal."),
         Option("leave", "flag", "Give up your place in the queue; without a path, every place of yours."),
         Option(
-            "ticket", "number", "The request that --leave withdraws or --priority raises; a person may do both with anybody's."
+            "ticket",
+            "number",
+            "The request that --leave withdraws or --priority raises; a person may do both with anybody's.",
         ),
         NONCE,
         Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
