@@ -53,6 +53,8 @@ def _by_kind(run: Run, node: Node) -> None:
         _pipe(run, node)
     elif kind == SUBSHELL:
         in_subshell(run, node.nodes)
+    elif kind in (IF, CASE) and run.in_script:
+        run.unknown(node.raw, "a branch of a script, which may not be taken")
     elif kind == IF:
         _branches(run, node)
     elif kind == CASE:

@@ -46,6 +46,9 @@ class Run(EffectCollector):
         self.parse, self.home = parse, home
         self.made: set[str] = set()  # directories that it makes
         self.contents: dict[str, str] = {}  # of files that it writes
+        self.in_script = (
+            False  # inside a script of the project's own, whose branches depend on more than the command shows
+        )
         self.steps = 0
 
     def words(self, node: Node) -> None:

@@ -32,3 +32,15 @@ def test_a_file_that_is_named_and_not_touched(top: Path) -> None:
         "find src -name '*.js' -exec sed -i s/a/b/ {} +", "echo src/a.py | xargs cat > /tmp/all", "cp src/a.py /tmp; git checkout -- .",
     ):  # fmt: skip
         assert not is_told(top, command), command
+
+
+def test_scripts(top: Path) -> None:
+    """One that the command writes is read; of the project's own only what a shell's script does in any case."""
+    (top / "gen.py").write_text("import sys\nif sys.argv[1] == 'all':\n    open('src/a.py', 'w')\n")
+    (top / "dev.sh").write_text('case $1 in fmt) black src ;; esac\nif [ "$1" = x ]; then rm src/a.py; fi\n')
+    (top / "reset.sh").write_text("cd src\n: > a.py\n")
+    written = "cat > /tmp/fix.py <<'EOF'\nfor name in ['src/a.py']:\n    open(name, 'w')\nEOF\npython3 /tmp/fix.py"
+    assert is_told(top, written) and is_told(top, "bash reset.sh")
+    assert not is_told(top, "python3 gen.py --help") and not is_told(top, "sh dev.sh test")
+    for name in ("gen.py", "dev.sh", "reset.sh"):
+        (top / name).unlink()

@@ -94,7 +94,9 @@ def script_file(run: Run, call: Call, file: Arg, args: list[Arg]) -> None:
         run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
         return
     run.positional(args)
+    outer, run.in_script = run.in_script, run.in_script or run.is_untouched(paths[0])
     run.script(text, call.raw)
+    run.in_script = outer
 
 
 def _source(run: Run, call: Call) -> None:
@@ -126,7 +128,10 @@ _TEXT = ("-c", "-e", "-r", "--eval", "-p", "--print", "-pe", "-Command", "-comma
 
 
 def interpreted(run: Run, call: Call, args: list[Arg]) -> None:
-    """A program: its text, or that of a small script file, is looked at."""
+    """A program: its text is looked at, and that of a script which the command wrote before.
+
+    A script of the project's own has branches for more than this call; what it writes is seen afterwards.
+    """
     args = [part for arg in args for part in _apart(arg)]
     texts = [(args[i + 1], args[i + 2 :]) for i, arg in enumerate(args[:-1]) if arg.text in _TEXT]
     operands = [(i, arg) for i, arg in enumerate(args) if not arg.text.startswith("-") and arg.text != "run"]
@@ -144,7 +149,7 @@ def interpreted(run: Run, call: Call, args: list[Arg]) -> None:
         at, script = operands[0]
         paths = run.resolve(script)
         run.read(script, f"{call.name} runs it")
-        text, rest = (run.text_at(paths[0]) if len(paths) == 1 else None), args[at + 1 :]
+        text, rest = (run.contents.get(paths[0]) if len(paths) == 1 else None), args[at + 1 :]
     if text is None:
         run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
         return
