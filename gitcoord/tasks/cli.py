@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
+from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.model import MAX_TTL
 from gitcoord.startup.annotations import Callable
@@ -49,12 +49,31 @@ def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     place = _Place(call, command)
     try:
         return in_time(call, place.ask, seconds, lambda bell, left: bell.wait(min(left, place.period)))
-    except (Refused, TimedOut, KeyboardInterrupt) as error:
-        tasks.leave(call.ctx, command, gives_back=not isinstance(error, TimedOut))
-        result = tasks.assign(call.ctx, command) if isinstance(error, TimedOut) and not command.id else {}
+    except TimedOut:
+        result = {} if tasks.leave(call.ctx, command, gives_back=False) else _granted_meanwhile(call, command)
         if not result.get("task"):
             raise
-        return result  # granted meanwhile
+        return result
+    except Refused:
+        tasks.leave(call.ctx, command, gives_back=True)
+        raise
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_given_up(call, command)) from None
+
+
+def _granted_meanwhile(call: Call, command: Assign) -> Row:
+    try:
+        return tasks.assign(call.ctx, command)
+    except Refused:
+        return {}
+
+
+def _given_up(call: Call, command: Assign) -> str:
+    try:
+        tasks.leave(call.ctx, command, gives_back=True)
+    except GitcoordError as error:
+        return f"you may still be in the queue: {printable(error.message)}; to leave it: git claim --leave"
+    return "left the queue, no task was taken"
 
 
 class _Place:

@@ -73,8 +73,9 @@ def assign(ctx: Context, command: Assign, *, waits: bool = False) -> dict[str, o
     return result
 
 
-def leave(ctx: Context, command: Assign, *, gives_back: bool) -> None:
-    """Leave that queue. `gives_back`: release also what was granted meanwhile and not taken. Harmless to repeat."""
+def leave(ctx: Context, command: Assign, *, gives_back: bool) -> bool:
+    """Leave that queue; False where the agent was not in it any more. `gives_back`: release also what was granted meanwhile and
+    not taken. Harmless to repeat."""
     from gitcoord.claims.events.leave import decide as decide_leave
     from gitcoord.claims.model import Item
     from gitcoord.claims.service import release
@@ -87,6 +88,7 @@ def leave(ctx: Context, command: Assign, *, gives_back: bool) -> None:
     granted = tuple(Item(*pair) for pair in result["unconfirmed"])
     if granted and gives_back:
         release(ctx, command.actor, granted, dirty=True)
+    return bool(result["left"])
 
 
 def _parts(agent: str, id: str) -> tuple[Part, ...]:

@@ -170,7 +170,7 @@ def guarded(screen: Screen, body: Callable[[], int]) -> int:
     except GitcoordError as error:
         return screen.fail(error)
     except KeyboardInterrupt as error:
-        screen.note(f"interrupted: {error or 'nothing was changed'}")
+        screen.note(f"interrupted: {str(error) or 'nothing was changed'}")
         return 130
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""

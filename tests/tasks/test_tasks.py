@@ -233,8 +233,9 @@ def test_waiting_ends_in_time_and_by_ctrl_c(world: World) -> None:
     process = started(world, "task", "next", "--wait", "5m", agent="w1")
     wait_until("it waits", lambda: _waiting(world) == ["w1"])
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and not _waiting(world)
+    assert b"interrupted: left the queue, no task was taken\n" in err
 
 
 def test_a_task_by_its_id_is_waited_for_in_the_queue_of_its_paths(world: World) -> None:
