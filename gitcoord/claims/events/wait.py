@@ -86,7 +86,8 @@ def decide(state: State, command: Wait, world: World) -> Decision:
 def _require_no_task(items: tuple[Item, ...]) -> None:
     if task_of(items) or (NEXT in items and len(items) > 1):
         raise UsageError(
-            "a task is not waited for like a path", hints=("git coord task next --wait 10m, or git coord task take",)
+            "a task is not waited for like a path",
+            hints=("git coord task next --wait 10m", "or: git coord task take <id> --wait 10m"),
         )
 
 
