@@ -110,7 +110,7 @@ class Landing:
         """Land. `check` runs the checks on a commit, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
         with the first event, where it is free; Refused (held, kept) where it is not."""
         for attempt in range(_TRIES):
-            old = self._trunk.fetch(0 if attempt else _RECENT)
+            old = self._trunk.fetch(_RECENT if takes and not attempt else 0)  # a check on an old tip would be in vain
             brought = bring(self._ctx, self._order, old)
             if brought.conflicts:
                 raise Conflict(

@@ -16,6 +16,7 @@ from tests.bench import (
     gates,
     guard,
     handing,
+    landing,
     oneshot,
     remote,
     report,
@@ -42,6 +43,7 @@ class Scale(NamedTuple):
     idle: float = 30.0
     handed: int = 400
     waits: waiting.Plan = waiting.Plan()
+    landings: landing.Plan = landing.Plan()
     scripted: agents.Plan = agents.Plan()
     transports: tuple[str, ...] = remote.KINDS
 
@@ -58,6 +60,7 @@ QUICK = Scale(
     idle=0.5,
     handed=40,
     scripted=agents.Plan(((3, 1),), 0.05),
+    landings=landing.Plan((3,), 0.1),
     waits=waiting.Plan(lanes=3, grants=2, seconds=1.0, clients=2, waiters=20),
 )
 Bench = Callable[[Place, Path, Scale], list[Result]]
@@ -92,6 +95,7 @@ BENCHES: dict[str, Bench] = {
     "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
     "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
     "queue": lambda place, cache, scale: waiting.queue(place, cache, scale.rounds, scale.waits),
+    "land": lambda place, cache, scale: landing.landing(place, min(scale.rounds, 15), scale.landings),
     "fleet": lambda place, cache, scale: agents.fleet(place, scale.scripted),
 }
 NEED_LFS = ("claim", "list")

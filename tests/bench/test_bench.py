@@ -86,6 +86,7 @@ _ROWS = {
         "queue-many-list": True,
         "queue-many-refused": False,
     },
+    "land": {"land-path": True, "land-3": True, "land-checks-3": True},
     "fleet": {"fleet-3-hot": True, "fleet-3-hot-free": False, "fleet-3-spread": True, "fleet-3-spread-free": False},
 }
 

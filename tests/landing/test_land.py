@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -275,6 +276,20 @@ def test_trunk_moved_behind_the_queues_back_is_done_again_in_the_same_turn(world
     assert world.git("log", "--format=%s", "main").splitlines().count("behind") == 1
     assert done.err.count("checking") == 2 and trunk.show("new") == "x"
     assert [kind for kind in world.events() if kind.startswith("claim @land")] == ["claim @land/main by alice"]
+    trunk.nothing_left()
+
+
+def test_it_is_judged_in_the_state_in_which_trunk_moves(world: World) -> None:
+    """bob claims the file while the check runs: the judgement of before does not count any more."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"src/a.py": "new\n"})
+    before = trunk.tip
+    claims = f"cd {trunk.top} && GITCOORD_AGENT=bob {shlex.join(CLAIM)} src/a.py"
+    done = trunk.land("alice", "--check", claims)
+    assert done.code == 1 and "src/a.py: bob holds it" in done.err, done
+    assert trunk.tip == before and world.claims() == ["path/src/a.py/@bob"]
+    world.free("bob")
+    assert trunk.land("alice").code == 0
     trunk.nothing_left()
 
 
