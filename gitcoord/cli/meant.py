@@ -33,7 +33,7 @@ def meant(word: str, rest: list[str], *, exact: bool = False) -> str:
     if exact:
         return ""
     if word in _OTHER_WORDS:
-        return _line(_OTHER_WORDS[word], [] if word == "help" else rest)
+        return _line(_OTHER_WORDS[word], [] if word == "help" else rest) + " <path>" * (word == "wait" and not rest)
     for command, verb in _verbs():
         if _is_misspelt(word, verb):
             return _named(command, verb, rest)
