@@ -255,10 +255,10 @@ def _abort(call: Call, actor: Actor) -> int:
     trunk = Trunk(ctx, read_snapshot(ctx))
     turn = Turn(ctx, actor, trunk.name, "")
     turn.items = turn.all_items()
-    turn.give_back()
+    had = turn.give_back() or record is not None
     resolve.forget(ctx, actor.agent)
-    call.screen.answer({"aborted": record is not None})
-    call.screen.say("given up: the branch is as it was")
+    call.screen.answer({"aborted": had})
+    call.screen.say("given up: the branch is as it was" if had else "there was no landing of yours to give up")
     return 0
 
 

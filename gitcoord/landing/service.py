@@ -152,6 +152,8 @@ class Landing:
     def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool) -> Row:
         order, snapshot = self._order, read_snapshot(self._ctx)
         items = self._to_release(snapshot, old, new)
+        if old == new and not self._task and not released(items):
+            return {"seq": 0, "released": []}  # there is nothing to put on record
         if takes:
             items = tuple(dict.fromkeys([(*turn_item(self._trunk.name), self._actor.agent), *items]))
         begin = Begin(

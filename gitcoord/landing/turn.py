@@ -91,17 +91,20 @@ class Turn:
         granted = [claim.item for claim in all_claims(state, agent) if own and claim.token == own[0].token]
         return tuple(dict.fromkeys([self._turn, *granted, *(request.items if request is not None else ())]))
 
-    def give_back(self) -> None:
-        """Release what is still held of it, and leave the queue. Harmless to repeat."""
-        agent = self._actor.agent
+    def give_back(self) -> bool:
+        """Release what is still held of it, and leave the queue; gives whether there was anything. Harmless to repeat."""
+        agent, had = self._actor.agent, False
         try:
             state = read_snapshot(self._ctx).state
             if own_request(state, self._turn, agent) is not None:
+                had = True
                 leave(self._ctx, Leave(self._actor, self.items))
             held = tuple(claim.item for claim in own_claims(read_snapshot(self._ctx).state, self.items, agent))
             if held:
+                had = True
                 release_unworked(self._ctx, self._actor, held)
         except Refused:
             pass  # it was lost meanwhile
         except (GitcoordError, OSError) as error:
             self._ctx.tell(f"the turn lasts until it expires: {error}")
+        return had

@@ -279,6 +279,17 @@ def test_trunk_moved_behind_the_queues_back_is_done_again_in_the_same_turn(world
     trunk.nothing_left()
 
 
+def test_who_may_land_is_who_may_claim_the_turn(world: World) -> None:
+    trunk = Trunk(world, policy='[resource "land/main"]\n\twrite = bob\n')
+    trunk.branch("alice", {"a": "x\n"})
+    trunk.branch("bob", {"b": "x\n"})
+    for words in ((), ("--check", "true")):
+        refusal = trunk.land("alice", *words, "--json")
+        assert refusal.code == 1 and refusal.json["error"] == "access", refusal
+    assert trunk.land("bob").code == 0
+    trunk.nothing_left()
+
+
 def test_it_is_judged_in_the_state_in_which_trunk_moves(world: World) -> None:
     """bob claims the file while the check runs: the judgement of before does not count any more."""
     trunk = Trunk(world)
