@@ -13,6 +13,7 @@ from gitcoord.git.commands.objects import diff_names, merge_base
 from gitcoord.landing.events.landing import is_own
 from gitcoord.landing.model import LEASE
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
@@ -66,15 +67,26 @@ class Turn:
         self._taken = self._ctx.host.mono()
 
     def tick(self) -> float:
-        """While a check runs: a heartbeat, and the turn once more where somebody waits for it. Refused where it was lost."""
-        beat(self._ctx, self._actor, patient=True)
-        if self._ctx.host.mono() - self._taken > LEASE * 1000 // 3:
-            state = read_snapshot(self._ctx).state
-            if len(own_claims(state, self.items, self._actor.agent)) < len(self.items):
-                raise turn_over(self._actor.agent)
-            if any(requests_around(state, directory_of(state, item)) for item in self.items):
-                self.extend(LEASE)
+        """While a check runs: a heartbeat, and the turn once more where somebody waits for it; gives the seconds until the next time.
+        Refused where it was lost. A remote that does not answer for a while ends no check: the landing itself finds out."""
+        try:
+            beat(self._ctx, self._actor, patient=True)
+            if self._ctx.host.mono() - self._taken > LEASE * 1000 // 3:
+                self._go_on()
+        except Refused:
+            raise
+        except (GitcoordError, OSError) as error:
+            self._ctx.tell(f"no heartbeat: {error}")
         return LEASE / 6
+
+    def _go_on(self) -> None:
+        if self._ctx.remote:
+            fetch(self._ctx)  # who waits on other machines
+        state = read_snapshot(self._ctx).state
+        if len(own_claims(state, self.items, self._actor.agent)) < len(self.items):
+            raise turn_over(self._actor.agent)
+        if any(requests_around(state, directory_of(state, item)) for item in self.items):
+            self.extend(LEASE)
 
     def extend(self, seconds: int) -> None:
         """Take the turn again for so long: the claims get a new token, from which the time counts."""

@@ -1,0 +1,46 @@
+"""The turn while a check runs: taken again where somebody waits for it, on this machine or another; lost ones are noticed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gitcoord.base.errors import Refused
+from gitcoord.claims.service import wait
+from gitcoord.landing.model import own_turn
+from gitcoord.landing.turn import Turn
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.world.open import environ, open_repository
+from tests.ledger.remote.support import Fleet
+
+
+def test_a_long_check_keeps_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Fleet(tmp_path).joined()
+    monkeypatch.chdir(one.repo)
+    for name, value in one.env.items():
+        monkeypatch.setenv(name, value)
+    ctx = open_repository(environ(), writing=True)
+    try:
+        turn = Turn(ctx, Actor("alice"), "main", "topic")
+        turn.ask((), lambda command: wait(ctx, command))
+        first = own_turn(read_snapshot(ctx).state, "main", "alice")
+        assert first is not None and turn.tick() > 0
+        turn._taken -= 30_000  # as if half of the lease were over
+        turn.tick()
+        assert own_turn(read_snapshot(ctx).state, "main", "alice") == first, "nobody waits: no event"
+        assert two.claim("--queue", "@land/main", agent="bob").code == 3
+        turn.tick()
+        again = own_turn(read_snapshot(ctx).state, "main", "alice")
+        assert again is not None and again.token > first.token and again.ttl == again.expected == 60
+        assert two.claim("--queue", "@land/main", agent="bob").code == 3
+        assert turn.give_back()
+        turn._taken -= 30_000
+        with pytest.raises(Refused, match="is over"):
+            turn.tick()
+        assert not turn.give_back()
+    finally:
+        ctx.store.close()
+        os.chdir(tmp_path)
