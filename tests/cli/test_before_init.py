@@ -18,6 +18,7 @@ READING = {
     "coord why x": "why", "coord task list": "tasks", "coord journal show": "story", "coord rules show": "rules",
     "coord rules who": "readers", "coord policy explain src": "explained", "coord policy check": "policy problems",
     "coord worktree list": "work trees", "handoff list": "handoffs", "coord land --list": "landings",
+    "coord note": "notes", "coord contention": "contention",
 }  # fmt: skip
 WRITING = (
     "claim src", "claim take src", "claim release src", "claim release --all", "claim renew", "claim disown src --reason x",
@@ -28,7 +29,7 @@ WRITING = (
     "coord task update t1 --title x", "coord task block t1 --reason x", "coord task unblock t1",
     "coord task needs-human t1 --reason x", "coord task complete t1 -m x --not-done none", "coord task fail t1 --reason x",
     "coord task release t1", "coord task review t1 --accept", "coord task abandon t1 --reason x", "coord task reopen t1",
-    "coord task join x", "coord journal add -m x", "coord rules ack", "coord worktree add fix", "coord land",
+    "coord task join x", "coord journal add -m x", "coord note src -m x", "coord rules ack", "coord worktree add fix", "coord land",
     "handoff new --state a --changed b --remaining c --next d", "handoff show h1", "handoff accept h1",
     "handoff decline h1 --reason x", "handoff withdraw h1",
 )  # fmt: skip
@@ -38,6 +39,7 @@ NEEDS_NO_LEDGER = {
     "coord install-hooks", "coord uninstall-hooks", "coord gate", "coord server install", "coord server uninstall",
     "coord server status", "coord server key add", "coord server key rotate", "coord server key revoke", "coord server key list",
     "coord version", "coord policy suggest", "coord guard", "coord mcp", "coord complete", "coord task schema",
+    "coord doctor", "coord audit", "coord repositories",
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def test_quick_verbs_need_no_library() -> None:
     assert not {"typer", "click", "rich", "pygit2", "dulwich", "mcp", "pydantic"} & set(done.stdout.split())
     slow = {name for name, verb in ROWS.items() if verb.needs}
     assert slow == {
-        "coord setup", "coord teardown", "coord install-hooks", "coord repositories", "coord server install", "coord server status", "coord demo",  # find what was installed
+        "coord setup", "coord teardown", "coord install-hooks", "coord repositories", "coord server install", "coord server status", "coord demo", "coord doctor", "coord audit",  # find what was installed
         "coord run", "coord dispatch", "coord watch", "coord fsck", "coord mcp",  # dulwich, pygit2, mcp
     }  # fmt: skip
 

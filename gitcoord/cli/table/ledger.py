@@ -136,7 +136,7 @@ _LOOKING = {
         needs="pygit2",
     ),
     "doctor": row(
-        "Tell whether gitcoord is set up here and works, and what puts it right.",
+        "Tell whether gitcoord works here, and what helps.",
         "audit.cli:doctor",
         "",
         Option("fix", "flag", "Put right what setup can; it shows each step first."),
@@ -144,7 +144,7 @@ _LOOKING = {
         needs="the installation",
     ),
     "audit": row(
-        "Tell whether the project is safe for many agents, item by item, with evidence.",
+        "Tell whether the project is safe for many agents.",
         "audit.cli:audit",
         "",
         Option(

@@ -152,7 +152,7 @@ _EVERYDAY = {
         completes="worktrees",
     ),
     "note": row(
-        "Leave a note on a path: each agent that works there is shown it once. Without -m: show the notes.",
+        "Leave a note for agents on a path; without -m, show notes.",
         "journal.cli_note:note",
         "[PATH]",
         Option("message", "texts", "The text; again: one more paragraph.", "m"),
