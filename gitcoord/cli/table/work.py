@@ -111,7 +111,7 @@ _EVERYDAY = {
         life="work",
     ),
     "land": row(
-        "Bring a branch onto trunk: in a turn of the queue, checked, judged, on record.",
+        "Bring a branch onto trunk, in its turn, checked and judged.",
         "landing.cli:land",
         "[BRANCH]",
         Option("check", "texts", "Also run this command on what would land; may be given again.", label="COMMAND"),
