@@ -168,16 +168,18 @@ def returned(claims: list[Claim], ticket: int) -> Request | None:
 
 
 def consume(state: State, agent: str, changes: Changes) -> None:
-    """An agent that holds all items of a request does not wait for them any more."""
-    for request in own_requests(state, agent):
+    """An agent that holds all items of a request, the last of them by these changes, does not wait for them any more; nor one that
+    holds more of an item than it asked for, since the grant would take that away: it asks again."""
+    given = [r for r in changes.values() if r is not None and "token" in r and r["agent"] == agent]
+    asked = [own_request(state, Item(record["space"], record["path"]), agent) for record in given]
+    for request in {each.ticket: each for each in asked if each is not None}.values():
         files = [file_of(state, item, agent) for item in request.items]
         records = [changes[file] if file in changes else state.get(file) for file in files]
-        if all(r is not None and _suffices(r, request) for r in records):
+        held = [(MODES.index(r["mode"]), r["units"]) for r in records if r is not None]
+        mode, units = MODES.index(request.mode), request.units
+        is_whole = len(held) == len(files) and all(m >= mode and u >= units for m, u in held)
+        if is_whole or any(m > mode or u > units for m, u in held):
             drop(state, request, changes)
-
-
-def _suffices(record: Record, request: Request) -> bool:
-    return MODES.index(record["mode"]) >= MODES.index(request.mode) and bool(record["units"] >= request.units)
 
 
 def capacity_for(world: World, item: Item) -> int:

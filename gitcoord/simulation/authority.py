@@ -143,10 +143,9 @@ class Authority:
         self.history.append(commit.id)
         self._invariants.appended(state, event, changes, None if restored else self.beats)
         if self.keeps_states:
-            state = state.patched(changes)
+            state = State(state.files)  # whole, since it is read much more often than it is made
             self.states.append(state)
-        else:
-            state.patch(changes)
+        state.patch(changes)
         state.seq = event.seq
         if self.moved is not None:
             self.moved(changes)

@@ -150,7 +150,7 @@ class Waiters:
         for request in self.requests():
             if self.conflict(asked, request) and request["ticket"] not in self._counted:
                 what = f"{asked['agent']} claims {asked['items']} before {request['agent']}, ticket {request['ticket']}"
-                self._require(self._cannot_go(request), f"{what}, which could go")
+                self._require(self._cannot_go(request) or self._has_earlier(request), f"{what}, which could go")
                 self._require(self.passed.get(request["ticket"], 0) < LIMIT, f"{what}, overtaken {LIMIT} times before")
                 self._require(request["ticket"] in event.past, f"{what}, which is not counted")
                 self._pass(request)
@@ -174,6 +174,11 @@ class Waiters:
 
     def _cannot_go(self, request: Record) -> bool:
         return bool(self.blockers(request)) or self._is_kept(request) or self._holds_other(request)
+
+    def _has_earlier(self, request: Record) -> bool:
+        """Does another one go before it, so that it could not go?"""
+        before = [r for r in self.requests() if self._rank(r) < self._rank(request) and self.conflict(request, r)]
+        return any(not self._cannot_go(each) for each in before)
 
     def _is_kept(self, request: Record) -> bool:
         return any(

@@ -127,6 +127,15 @@ def test_a_wait_that_was_withdrawn_closes_no_circle(world: World) -> None:
     refused(world, "bob", "a")
 
 
+def test_a_new_wait_replaces_the_one_in_which_the_agent_blocked(world: World) -> None:
+    """alice's tool killed her wait for a and g. Asking for a alone, she no longer waits for bob, who waits for a."""
+    take(world, "bob", "g")
+    take(world, "carol", "d")
+    wait(world, "alice", "a", "g")
+    wait(world, "bob", "a", "d")
+    assert wait(world, "alice", "a")["token"] and waiting(world) == ["bob"]
+
+
 # --- circles that the order makes
 
 

@@ -245,6 +245,17 @@ def test_a_handoff_that_closes_a_circle_is_refused(world: World) -> None:
     assert world.refused("accept", Accept(Actor("bob"), str(offered["id"]))).code == "deadlock"
 
 
+def test_an_agent_does_not_wait_for_what_it_was_handed(world: World) -> None:
+    """Else its own request would be granted in place of the claim, here as a reader instead of the writer."""
+    wait(world, "bob", "a", mode="read")
+    wait(world, "carol", "a", mode="read")
+    said = {"state": "s", "changed": "c", "remaining": "r", "next": "n"}
+    offered = world.must("handoff", Offer(Actor("alice"), said, "bob", items=paths("a"))).result
+    event = world.must("accept", Accept(Actor("bob"), str(offered["id"]))).events[-1]
+    assert not event.granted and waiting(world) == ["carol"]
+    assert [(claim.agent, claim.mode) for claim in world.claims()] == [("bob", "write")]
+
+
 def test_a_circle_through_the_order_alone_is_resolved_by_the_order(world: World) -> None:
     """bob may not be overtaken, and waits for carol, who waits for what is kept for bob: carol goes first."""
     wait(world, "bob", "a", "b", "c")

@@ -78,7 +78,8 @@ def decide(state: State, command: Wait, world: World) -> Decision:
     try:
         return decide_take(state, command.take, world)
     except Refused as error:
-        if error.code not in ("held", "kept"):
+        # "deadlock": the agent blocks in an earlier request, which this one replaces.
+        if error.code not in ("held", "kept", "deadlock"):
             raise
         return _stand(state, command, world, error)
 

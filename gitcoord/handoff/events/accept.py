@@ -259,6 +259,10 @@ def apply(state: State, event: Event) -> Changes:
         require_free(free, event, item, grant["mode"], grant["units"], grant["capacity"])
         file = file_of(state, item, event.agent)
         changes[file] = _claim(event, item, grant).checked(file).to_record()
+    if state.names("waits"):
+        from gitcoord.claims.requests import consume  # only where somebody waits
+
+        consume(state, event.agent, changes)
     if body["task"]:
         task = task_record(state, body["task"])
         if task is None or not may_pass(task, body["holder"]):

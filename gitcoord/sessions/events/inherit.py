@@ -137,6 +137,10 @@ def apply(state: State, event: Event) -> Changes:
             # The age stays: who waits for the path has waited since then.
             new = claim._replace(agent=event.agent, session=event.body["session"], token=event.seq, nonce=event.nonce)
             changes[file] = new.checked(file).to_record()
+    if state.names("waits"):
+        from gitcoord.claims.requests import consume  # only where somebody waits
+
+        consume(state, event.agent, changes)
     return changes
 
 
