@@ -312,10 +312,82 @@ def test_a_forged_class_or_ticket_is_refused(world: World) -> None:
             apply(state, event._replace(body={**event.body, **row}))
 
 
+def test_somebody_elses_withdrawal_is_refused(world: World) -> None:
+    """An agent's client that lets it withdraw another's request is stopped by the server; a ticket that is not there, by all."""
+    ticket = wait(world, "bob", "a")["ticket"]
+    answer = world.decide("leave", Leave(ADA, ticket=ticket))
+    assert not isinstance(answer, Refusal)
+    (event,) = answer.events
+    forged = event._replace(agent="carol")
+    assert isinstance(judged(world, [forged]), Refusal)
+    assert isinstance(judged(world, [event]), Refusal), "nor for ada's name without ada"
+    for wrong in ({"ticket": ticket + 1}, {"target": "carol"}, {"items": [["path", "b"]]}):
+        with pytest.raises(Illegal):
+            apply(world.state, event._replace(body={**event.body, **wrong}))
+
+
+def test_an_event_of_an_old_client_cannot_overtake(world: World) -> None:
+    """A version that knows no queue releases without grants, and claims past those who wait: the server makes both otherwise."""
+    wait(world, "bob", "a")
+    answer = world.decide("release", Release(Actor("alice"), paths("a")))
+    assert not isinstance(answer, Refusal)
+    (event,) = answer.events
+    assert isinstance(judged(world, [event._replace(granted=())]), Refusal)
+    wait(world, "carol", "a", "c")
+    passing = world.decide("claim", Take(Actor("alice"), paths("c")))
+    assert not isinstance(passing, Refusal) and passing.events[-1].past
+    *first, last = passing.events
+    assert isinstance(judged(world, [*first, last._replace(past=())]), Refusal), "not counted"
+
+
 def test_the_first_wait_makes_the_ledger_one_that_earlier_versions_do_not_write(world: World) -> None:
     assert format_record(world.state).minor == 0
     wait(world, "bob", "a")
     assert format_record(world.state).minor == 1
+
+
+# --- the order, in scenes like those of CockroachDB's lock table
+
+
+def test_one_that_waits_elsewhere_is_skipped_and_keeps_its_place(world: World) -> None:
+    take(world, "bob", "b")
+    first = wait(world, "carol", "a", "b")["ticket"]
+    wait(world, "dave", "b")
+    release(world, "bob", "b")
+    assert ("b", "dave") in holders(world)
+    release(world, "alice", "a")
+    assert [row["ticket"] for row in release(world, "dave", "b").granted] == [first]
+
+
+def test_released_and_taken_again_by_the_same_agent_goes_behind_those_who_waited(world: World) -> None:
+    wait(world, "bob", "a")
+    release(world, "alice", "a")
+    assert wait(world, "alice", "a")["before"] == []
+    assert holders(world) == {("a", "bob")}
+    assert [row["agent"] for row in release(world, "bob", "a").granted] == ["alice"]
+
+
+def test_readers_go_together_and_a_writer_between_them_goes_alone(world: World) -> None:
+    for agent, mode in (("r1", "read"), ("w", "write"), ("r2", "read"), ("r3", "read")):
+        wait(world, agent, "a", mode=mode)
+    event = release(world, "alice", "a")
+    assert [(row["agent"], len(row["past"])) for row in event.granted] == [("r1", 0), ("r2", 1), ("r3", 1)]
+    for agent in ("r1", "r2"):
+        assert not release(world, agent, "a").granted
+    assert [row["agent"] for row in release(world, "r3", "a").granted] == ["w"]
+
+
+def test_one_that_does_not_block_is_served_in_the_same_order(world: World) -> None:
+    wait(world, "bob", "a", blocking=False)
+    wait(world, "carol", "a")
+    assert [row["agent"] for row in release(world, "alice", "a").granted] == ["bob"]
+
+
+def test_a_holders_upgrade_goes_before_the_queue(world: World) -> None:
+    take(world, "bob", "r", mode="read")
+    wait(world, "carol", "r")
+    take(world, "bob", "r")
+    assert {(c.agent, c.mode) for c in world.claims() if c.path == "r"} == {("bob", "write")}
 
 
 # --- any history
