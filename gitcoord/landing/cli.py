@@ -178,7 +178,8 @@ class _Command:
             from gitcoord.gates.hook import report
 
             report(self._ctx, screen, "land", self._actor, outcome)
-        screen.answer(result)
+        removed = self._remove_tree() if self._done else ""
+        screen.answer({**result, **({"removed": removed} if removed else {})})
         what = f"{printable(self._order.branch)} on {printable(self._order.trunk)}"
         if result["already"]:
             screen.say(f"{what} already: {str(result['new'])[:12]}")
@@ -193,20 +194,25 @@ class _Command:
                 f"note: {printable(path)} has uncommitted changes in files that landed: it stays at the old commit, detached"
             )
             screen.hint(f"there, when they are committed or put away: git switch {shell_word(self._order.trunk)}")
-        if self._done:
-            self._remove_tree()
+        if removed:
+            screen.say(f"removed {printable(removed)}")
         return 0
 
-    def _remove_tree(self) -> None:
-        """`--done`: remove the branch's work tree."""
+    def _remove_tree(self) -> str:
+        """`--done`: remove the branch's work tree; gives its path, '' where it stays. It has landed all the same."""
         from gitcoord.worktrees.add import all_trees
-        from gitcoord.worktrees.cli_done import done
+        from gitcoord.worktrees.cli_done import remove
 
         trees = [t for t in all_trees(self._ctx) if t.ref == f"refs/heads/{self._order.branch}" and t.name]
         if not trees:
             self._call.screen.note("note: --done: the branch has no work tree of 'git coord worktree add'")
-            return
-        done(self._call, {}, [trees[0].name])
+            return ""
+        try:
+            return str(remove(self._call, trees[0].name)["path"])
+        except Refused as error:
+            self._call.screen.note(f"note: --done: {error.message}: the work tree stays")
+            self._call.screen.hint(f"elsewhere: git coord worktree done {shell_word(trees[0].name)}")
+            return ""
 
 
 def _say_finished(call: Call, order: Order, finished: list[Landed]) -> int:

@@ -27,7 +27,8 @@ def inside(call: Call, place: str) -> Iterator[Context]:
             ctx.store.close()
 
 
-def done(call: Call, values: Values, words: list[str]) -> int:
+def remove(call: Call, name: str, *, discard: bool = False) -> dict[str, Any]:
+    """Remove a work tree whose work is merged, with its branch and claims; Refused where something would be lost."""
     from gitcoord.claims.service import release
     from gitcoord.worktrees.remove import done as app_done
 
@@ -35,8 +36,11 @@ def done(call: Call, values: Values, words: list[str]) -> int:
         with inside(call, place) as ctx:
             release(ctx, Actor(agent), items)
 
-    discard = bool(values.get("discard-ignored"))
-    result: dict[str, Any] = app_done(call.ctx, call.actor(), words[0], give_back, discard=discard)
+    return app_done(call.ctx, call.actor(), name, give_back, discard=discard)
+
+
+def done(call: Call, values: Values, words: list[str]) -> int:
+    result = remove(call, words[0], discard=bool(values.get("discard-ignored")))
     call.screen.answer(result)
     call.screen.say(
         *(f"released {printable(path)}" for path in result["released"]),

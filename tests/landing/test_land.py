@@ -279,6 +279,21 @@ def test_trunk_moved_behind_the_queues_back_is_done_again_in_the_same_turn(world
     trunk.nothing_left()
 
 
+def test_done_removes_the_work_tree_unless_one_stands_in_it(world: World) -> None:
+    Trunk(world)
+    trees = {}
+    for name in ("one", "two"):
+        trees[name] = Path(world.coord("worktree", "add", name, "--json").json["path"])
+        (trees[name] / name).write_text("x\n")
+        git(trees[name], "add", "-A")
+        git(trees[name], "commit", "-q", "-m", "work")
+    done = world.coord("land", "one", "--done", "--json")
+    assert holds(done, "landed")["removed"] == str(trees["one"]) and not trees["one"].exists()
+    inside = run_command([*COORD, "land", "--done"], trees["two"], world.environ("alice", {}))
+    assert inside.returncode == 0 and b"git coord worktree done two" in inside.stderr, inside
+    assert trees["two"].exists() and world.git("show", "main:two") == "x"
+
+
 def test_who_may_land_is_who_may_claim_the_turn(world: World) -> None:
     trunk = Trunk(world, policy='[resource "land/main"]\n\twrite = bob\n')
     trunk.branch("alice", {"a": "x\n"})
