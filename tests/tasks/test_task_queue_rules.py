@@ -26,6 +26,7 @@ from gitcoord.sessions.events.unhalt import Unhalt
 from gitcoord.tasks.events.assign import Assign
 from gitcoord.tasks.events.task import New
 from gitcoord.tasks.model import all_tasks
+from gitcoord.tasks.waiters import take_or_wait
 from tests.ledger.world import paths
 from tests.server.test_retrace import served
 from tests.tasks.test_task_rules import Queue, worker
@@ -165,6 +166,39 @@ def test_the_same_wait_is_the_same_ticket_and_ends_with_leave_or_the_session(lin
     assert not line.waiting()
     line.add("a")
     assert not line.granted()
+
+
+def _take_or_wait(line: Line, name: str, id: str = "") -> dict[str, Any]:
+    answer = take_or_wait(line.state, Assign(Actor(name), id, nonce=line.host.random()), line.outside())
+    line.commit(answer)
+    return dict(answer.result)
+
+
+def test_a_task_by_its_id_is_waited_for_in_the_queue_of_its_paths_and_caps(line: Line) -> None:
+    line.caps = {"": 1}
+    first, second = line.add("a", New("b", paths=paths("src")))
+    assert line.next("w0") == first
+    line.take("eve", "src")
+    place = _take_or_wait(line, "w1", second)
+    assert (
+        place["ticket"]
+        and "places" in place["why"]
+        and {row["path"] for row in place["held"]} == {"src", "@workers/all"}
+    )
+    line.must("release", Release(Actor("eve")))
+    line.finish("w0", first)
+    assert line.granted() == [("w1", ["src", "workers/all"])]
+    assert _take_or_wait(line, "w1", second)["task"]["id"] == second
+
+
+def test_a_deadlock_over_a_task_is_refused(line: Line) -> None:
+    (id,) = line.add(New("a", paths=paths("src")))
+    line.take("eve", "src")
+    line.take("w1", "docs")
+    assert _take_or_wait(line, "w1", id)["ticket"]
+    assert line.refused("wait", Wait(Actor("eve"), paths("docs"))).code == "deadlock"
+    line.must("release", Release(Actor("eve")))
+    assert _take_or_wait(line, "w1", id)["task"]["id"] == id
 
 
 def test_a_halt_grants_nothing_and_its_end_does(line: Line) -> None:
