@@ -113,14 +113,15 @@ def _and_or(run: Run, node: Node) -> None:
 
 
 def _pipe(run: Run, node: Node) -> None:
-    feed, piped, pipeline, stdin = run.feed, run.piped, run.pipeline, run.stdin
+    feed, piped, pipeline, stdin, used = run.feed, run.piped, run.pipeline, run.stdin, run.is_used
     run.pipeline = node.raw
     for index, one in enumerate(node.nodes):
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
         run.stdin = stdin if not index else ("", None)
+        run.is_used = used or not all(_is_one_of(later, _ONLY_READ) for later in node.nodes[index + 1 :])
         in_subshell(run, (one,))
-    run.feed, run.piped, run.pipeline, run.stdin = feed, piped, pipeline, stdin
+    run.feed, run.piped, run.pipeline, run.stdin, run.is_used = feed, piped, pipeline, stdin, used
 
 
 def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
@@ -179,6 +180,9 @@ def _only_last_prints(node: Node) -> bool:
     return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_prints_nothing, node.nodes[:-1]))
 
 
+_ONLY_READ = frozenset(
+    ["head", "tail", "wc", "sort", "uniq", "grep", "egrep", "cat", "less", "cut", "tr", "column", "nl", "rg"]
+)
 _PRINT_NOTHING = frozenset(
     """
 cd mkdir true : export set unset test [ touch shopt umask rm cp mv ln rmdir chmod sleep

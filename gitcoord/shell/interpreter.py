@@ -40,6 +40,7 @@ class Run(EffectCollector):
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
         self.line: str | None = None  # what `read` reads in this round of a loop
         self.piped = False
+        self.is_used = False  # whether somebody but a reader takes what is printed: else it is not enumerated
         self.pipeline = ""  # the whole of it, as it was written
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.depth = 0
@@ -109,7 +110,8 @@ class Run(EffectCollector):
         self.assign(node.assigns, keep=not node.words)
         if not node.words:
             return
-        before = self.state
+        before, used = self.state, self.is_used
+        self.is_used = used or any(one.op in (">", ">|", ">>") for one in node.redirects)
         ends = []
         choices = expand_all(self, node.words)
         for args in choices:
@@ -117,7 +119,7 @@ class Run(EffectCollector):
             if args:
                 self.call(Call(args[0].text, args[1:], node.raw, node.assigns, *stdin), args[0])
             ends.append(self.state)
-        self.state = before
+        self.state, self.is_used = before, used
         if len(ends) > 1:
             self.state.merge(ends)
         self.keep_contents(node.redirects)
@@ -198,11 +200,11 @@ class Run(EffectCollector):
 
     def substitute(self, sub: Sub) -> Value:
         """The output of a command inside a word, as far as it is known."""
-        outer, self.piped = (self.feed, self.piped), False
+        outer, self.piped, self.is_used = (self.feed, self.piped, self.is_used), False, True
         self.feed = NOT_KNOWN
         in_subshell(self, (sub.body,))
         found, self.output = self.output, NOT_KNOWN
-        self.feed, self.piped = outer
+        self.feed, self.piped, self.is_used = outer
         if not sub.body.nodes and not sub.body.words and len(sub.body.redirects) == 1:  # `$(< file)`
             text = self.redirect(sub.body.redirects)[1]
             return value_of(text.rstrip("\n")) if text is not None else NOT_KNOWN

@@ -67,6 +67,8 @@ def _find(run: Run, call: Call) -> None:
     roots = args[start:at] or [Arg(".", ".")]
     below = tuple(dict.fromkeys(path for root in roots for path in run.resolve(root) or root.below))
     search = _Search(run, args[at:])
+    if not run.is_used and all(word in _PRINTS for word, _, _ in search.actions):
+        return
     search.go(roots)
     printed = Value()
     for word, values, entries in search.actions:

@@ -202,7 +202,11 @@ def _show(run: Run, call: Call, given: Given) -> None:
             run.read(arg._replace(text=whole_path), "git prints its content")
     names = given.has("--name-only", "--name-status")
     verb = next((arg.text for arg in call.args if arg.text in ("diff", "show", "log", "stash")), "")
-    if verb in ("diff", "show") and not given.has("--no-index", "--stat", "--numstat", "--name-status", "--raw"):
+    if (
+        run.is_used
+        and verb in ("diff", "show")
+        and not given.has("--no-index", "--stat", "--numstat", "--name-status", "--raw")
+    ):
         words = [verb, "--name-only", "-z", *(["--format="] if verb == "show" else [])]
         words += [
             name for name, value in given.options if value is None and name in ("--cached", "--staged", "--merge-base")
@@ -245,7 +249,7 @@ def _grep(run: Run, call: Call, given: Given) -> None:
 
 def _grepped(run: Run, call: Call, given: Given, operands: list[Arg], named: list[Arg]) -> Value:
     """The tracked files of which a line has the pattern."""
-    if not given.has("-l", "-L", "--files-with-matches", "--name-only", "--files-without-match"):
+    if not run.is_used or not given.has("-l", "-L", "--files-with-matches", "--name-only", "--files-without-match"):
         return NOT_KNOWN
     patterns = given.values("-e") or given.operands[:1]
     files = _git_names(run, ["ls-files", "-z", "--", *_words(named)], [*named, *patterns])
@@ -297,7 +301,7 @@ _LISTS = (
 
 def _ls_files(run: Run, call: Call, given: Given) -> None:
     """Names of tracked files, from where it runs."""
-    odd = [name for name, _ in given.options if name not in (*_LISTS, "-z")]
+    odd = not run.is_used or [name for name, _ in given.options if name not in (*_LISTS, "-z")]
     options = [name for name, _ in given.options if name in _LISTS]
     names = (
         _git_names(run, ["ls-files", "-z", *options, "--", *_words(given.operands)], given.operands)

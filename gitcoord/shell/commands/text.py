@@ -179,7 +179,7 @@ def _grepped(run: Run, call: Call, given: Given, patterns: list[Arg], roots: lis
         if has is None or lines is None or given.has("-c", "-o", "-n", "--count", "--only-matching"):
             return Value((), run.feed.below)
         return names_of([line for line in lines if has(line) != given.has("-v", "--invert-match")], more=run.feed.below)
-    if not names:
+    if not names or not run.is_used:
         return NOT_KNOWN
     files: list[Arg] = []
     complete = has is not None or given.has("--files")
