@@ -125,7 +125,7 @@ def _is_rule(file: str) -> bool:
 
 def _is_edge(file: str) -> bool:
     """Handlers of verbs and hooks: beside the package's own, they know the terminal and the command line."""
-    return file.rpartition("/")[2].startswith(("cli", "hook.py"))
+    return file.rpartition("/")[2].startswith(("cli.py", "cli_", "hook.py"))
 
 
 def test_every_package_is_in_the_order() -> None:

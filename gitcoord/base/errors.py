@@ -13,7 +13,7 @@
     │       └── Unreachable  5  a remote that is needed for the verdict does not answer
     └── OutcomeUnknown       5  the swap may or may not have happened
 
-An error carries data (`code`, `message`, `hints`, `data`); only `terminal/` and hooks turn it into words, colour and an exit code.
+An error carries data (`code`, `message`, `hints`, `data`); only `terminal/` and hooks render it, with colour and an exit code.
 """
 
 from __future__ import annotations

@@ -101,3 +101,9 @@ def test_a_docstring_names_the_thing(package: str) -> None:
     """It begins with a noun or a verb, not with a question word."""
     for module in (ROOT / package).rglob("*.py"):
         assert PUZZLE.findall(module.read_text()) == [], module
+
+
+def test_the_index_of_decisions_names_every_page() -> None:
+    folder = ROOT / "docs/adr"
+    index = (folder / "README.md").read_text()
+    assert [path.name for path in folder.glob("0*.md") if f"]({path.name})" not in index] == []
