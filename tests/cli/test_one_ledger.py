@@ -198,6 +198,17 @@ def test_without_a_policy_a_silent_remote_stops_nobody(project: Project) -> None
 # --- what setup says and offers ------------------------------------------------------------------------------------------
 
 
+def test_a_relative_address_is_the_same_for_all_clones(project: Project) -> None:
+    project.one.git("remote", "set-url", "origin", "../server.git")
+    assert project.one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    (project.place / "link").symlink_to(project.bare)
+    for name, url in (("two", str(project.bare)), ("three", "../server.git"), ("four", str(project.place / "link"))):
+        world = project.clone(name)
+        world.git("remote", "set-url", "origin", url)
+        done = world.coord("setup", "--no-tools", agent="")
+        assert done.code == 0 and len(ledgers(project.one, world)) == 1, done
+
+
 @pytest.mark.parametrize("hooks", [True, False])
 def test_a_clone_of_a_clone_with_a_ledger_of_its_own_is_told_how_to_share_it(project: Project, hooks: bool) -> None:
     """With hooks that refuse a probe, and without."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refused, StoreError, Unreachable, UsageError, refused
 from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, Oid, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.commands.refs import delete_ref
+from gitcoord.git.commands.refs import common_dir, delete_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
 from gitcoord.git.commands.settings import change_settings, list_settings
+from gitcoord.git.commands.worktrees import without_location
 from gitcoord.git.config import Settings, parse_settings
 from gitcoord.git.store import Create, Delete, RefUpdate, Store
 from gitcoord.ledger.context import Context
@@ -155,7 +156,7 @@ def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same
         from gitcoord.ledger.events.adopt import Adopt, decide
 
         transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
-    elif not same and (not recorded or place(recorded) != place(found.url)):
+    elif not same and (not recorded or place(_directory(joined, recorded)) != place(found.url)):
         if not found.has_own:
             _forget_copies(store_of(joined).local)
         raise _elsewhere(found.name, found.url, recorded)
@@ -174,7 +175,14 @@ def _url(ctx: Context, name: str) -> str:
     answer = remote_url(ctx.repo.env, name)
     if answer.code or name.startswith("-"):
         raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
-    return without_secrets(answer.text.strip())
+    return without_secrets(_directory(ctx, answer.text.strip()))
+
+
+def _directory(ctx: Context, url: str) -> str:
+    """The whole path of a repository on this machine: a relative address means something in this clone alone. Others stay."""
+    path = url if url.startswith("/") else f"{ctx.repo.worktree or ctx.repo.git_dir}/{url}"
+    found = common_dir(without_location(ctx.repo.env), path) if "://" not in url else None
+    return found.text if found is not None and not found.code else url
 
 
 def without_secrets(url: str) -> str:
