@@ -5,22 +5,24 @@ from __future__ import annotations
 from gitcoord.base.agent_tools import TOOLS
 from gitcoord.git.process import Environ
 
-# In front of one plain command of git it takes away the settings of the environment, and so switches the hooks on again.
-_RESTORES = "env -u GIT_CONFIG_COUNT "
+# In front of one plain command of git they take away the settings of the environment, and so switch the hooks on again. Gemini CLI
+# also hides the user's own settings, and with them the name and address without which git makes no commit.
+RESTORING = "env -u GIT_CONFIG_COUNT -u GIT_CONFIG_GLOBAL "
+_RESTORES = (RESTORING, "env -u GIT_CONFIG_COUNT ")
 _PLAIN = "git "
 _SPECIAL = ";&|<>`$()\n\\"
 _MOST = 64  # settings of the environment
 
 MESSAGE = "git's hooks are switched off in this tool's shell, so nobody would judge it"
 HINTS = (
-    'commit with: git coord commit -m "..." -- <file>...',
-    f"merge, pull and push with the hooks on: {_RESTORES}git push",
+    f'commit with: {RESTORING}git coord commit -m "..." -- <file>...',
+    f"merge, pull and push with the hooks on: {RESTORING}git push",
 )
 
 
 def without_restoring(tool: str, command: str) -> str:
     """The command without the words that switch the hooks on again, where this tool's shell switches them off."""
-    return command.removeprefix(_RESTORES) if _restores(tool, command) else command
+    return command[len(_restores(tool, command)) :]
 
 
 def hooks_are_off(tool: str, command: str, env: Environ) -> bool:
@@ -30,9 +32,11 @@ def hooks_are_off(tool: str, command: str, env: Environ) -> bool:
     return not _restores(tool, command)
 
 
-def _restores(tool: str, command: str) -> bool:
-    plain = command.startswith(_RESTORES + _PLAIN) and not any(c in command for c in _SPECIAL)
-    return plain and _switches_off(tool)
+def _restores(tool: str, command: str) -> str:
+    """The words in front of a plain command that switch the hooks on again; '' where there are none, or they would not."""
+    if not _switches_off(tool) or any(c in command for c in _SPECIAL):
+        return ""
+    return next((words for words in _RESTORES if command.startswith(words + _PLAIN)), "")
 
 
 def _switches_off(tool: str) -> bool:

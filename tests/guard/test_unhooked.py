@@ -49,7 +49,9 @@ def test_what_judges_itself_or_changes_nothing_goes_through(project: Project) ->
     ):
         assert understood("gemini", project.send(who.shell(command))) == "allow", command
     for command in ("commit -am x", "push origin main"):
-        assert understood("gemini", project.send(who.shell(f"env -u GIT_CONFIG_COUNT git {command}"))) == "allow"
+        for words in ("env -u GIT_CONFIG_COUNT", "env -u GIT_CONFIG_COUNT -u GIT_CONFIG_GLOBAL"):
+            assert understood("gemini", project.send(who.shell(f"{words} git {command}"))) == "allow"
+    assert understood("gemini", project.send(who.shell("env -u GIT_CONFIG_GLOBAL git commit -am x"))) == "deny"
     # Elsewhere the same words only change git's settings.
     said = project.send(project.speaker().shell("env -u GIT_CONFIG_COUNT git commit -am x"))
     assert understood("claude", said) == "deny"

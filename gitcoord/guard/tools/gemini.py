@@ -8,6 +8,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SEARCH, SHELL, WRITE
+from gitcoord.guard.unhooked import RESTORING
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Answer, Reply, ToolEvent
 
 NAME = "gemini"
@@ -57,7 +58,13 @@ def _failed(result: object) -> bool:
     return common.is_failure(result) or common.exit_code(text, "\nExit Code: ") != 0
 
 
+def _usable(text: str) -> str:
+    """The text with commits as they work in its shell, which hides the user's name from git."""
+    return text.replace(": git coord commit ", f": {RESTORING}git coord commit ")
+
+
 def answer(event: ToolEvent, answer: Answer) -> Reply:
+    answer = answer._replace(reason=_usable(answer.reason), context=_usable(answer.context))
     if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
         return common.json_reply({"decision": "deny", "reason": common.reason(answer.reason)})
     prompt = event.input.get("prompt")

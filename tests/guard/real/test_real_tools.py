@@ -164,6 +164,28 @@ def test_a_subagent_of_gemini_is_told(workplace: Workplace) -> None:
     assert "nothing was done" in model.results("part")[1]
 
 
+def test_a_commit_of_gemini_is_judged(workplace: Workplace) -> None:
+    """Its shell switches git's hooks off and hides the user's name; the hinted command works all the same."""
+    tool = REAL_TOOLS["gemini"]
+    set_up(workplace, tool)
+    script = [
+        tool.read(at(workplace, "shared/a")),
+        tool.write(at(workplace, "shared/a"), "a", "mine"),
+        tool.shell("git commit -qam all"),
+        tool.shell('env -u GIT_CONFIG_COUNT -u GIT_CONFIG_GLOBAL git commit -qam "all"'),
+        tool.shell('env -u GIT_CONFIG_COUNT -u GIT_CONFIG_GLOBAL git coord commit -m "mine" -- shared/a'),
+    ]
+    with Model(main=script) as model:
+        done = workplace.play(tool, model)
+    denied, judged, committed = model.results()[2:]
+    assert "nothing was done" in denied and f"{script[4].args['command']}".replace("mine", "...") in denied, (
+        done,
+        denied,
+    )
+    assert "this commit is refused" in judged and "bob holds it" in judged
+    assert workplace.run(("git", "log", "-1", "--format=%s")).out == "mine\n", committed
+
+
 def record(workplace: Workplace, tool: RealTool) -> None:
     """Write down what the tool sent, with the names of a home that is nobody's, where that was asked for."""
     if not os.environ.get("GITCOORD_TOOLS_RECORD"):
