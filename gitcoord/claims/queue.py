@@ -16,7 +16,7 @@ from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
 from gitcoord.claims.deadlock import reachable, stuck_with, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import TURN, WRITE, Item, compatible, file_of, key_of
+from gitcoord.claims.model import MODES, TURN, WRITE, Item, compatible, file_of, key_of, own_claim
 from gitcoord.claims.requests import (
     NEXT,
     PRIORITIES,
@@ -284,8 +284,17 @@ def _granted(state: State, request: Request, past: list[Request], seq: int, at: 
 
 
 def _claims_of(state: State, request: Request, seq: int, at: int, nonce: str) -> Changes:
-    claims = request.claims(seq, at, nonce)
-    return {file_of(state, claim.item, claim.agent): claim.to_record() for claim in claims}
+    """The claims of a granted request. A grant takes nothing away: a stronger claim that the agent holds stays as strong."""
+    changes: Changes = {}
+    for claim in request.claims(seq, at, nonce):
+        file = file_of(state, claim.item, claim.agent)
+        own = own_claim(state, claim.item, claim.agent)
+        if own is not None:
+            mode = max(own.mode, claim.mode, key=MODES.index)
+            base = own.base if own.mode == WRITE else claim.base
+            claim = claim._replace(mode=mode, units=max(own.units, claim.units), base=base)
+        changes[file] = claim.to_record()
+    return changes
 
 
 def apply_grants(state: State, event: Event, changes: Changes) -> Changes:

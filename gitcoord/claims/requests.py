@@ -161,15 +161,15 @@ def returned(claims: list[Claim], ticket: int) -> Request | None:
     items = asked_items(tuple(claim.item for claim in claims))
     said = ("", "") if items == (NEXT,) else (first.reason, first.task)
     return Request(
-        ticket, first.agent, first.session, items, first.mode, first.units,
+        ticket, first.agent, first.session, items, min((claim.mode for claim in claims), key=MODES.index),
+        min(claim.units for claim in claims),
         kept["priority"], 0, kept["blocking"], missed, kept["reserve"], first.ttl, first.expected, *said,
         first.base, first.at,
     )  # fmt: skip
 
 
 def consume(state: State, agent: str, changes: Changes) -> None:
-    """An agent that holds all items of a request, the last of them by these changes, does not wait for them any more; nor one that
-    holds more of an item than it asked for, since the grant would take that away: it asks again."""
+    """An agent that holds all items of a request, the last of them by these changes, does not wait for them any more."""
     given = [r for r in changes.values() if r is not None and "token" in r and r["agent"] == agent]
     asked = [own_request(state, Item(record["space"], record["path"]), agent) for record in given]
     for request in {each.ticket: each for each in asked if each is not None}.values():
@@ -177,8 +177,7 @@ def consume(state: State, agent: str, changes: Changes) -> None:
         records = [changes[file] if file in changes else state.get(file) for file in files]
         held = [(MODES.index(r["mode"]), r["units"]) for r in records if r is not None]
         mode, units = MODES.index(request.mode), request.units
-        is_whole = len(held) == len(files) and all(m >= mode and u >= units for m, u in held)
-        if is_whole or any(m > mode or u > units for m, u in held):
+        if len(held) == len(files) and all(m >= mode and u >= units for m, u in held):
             drop(state, request, changes)
 
 

@@ -256,6 +256,16 @@ def test_an_agent_does_not_wait_for_what_it_was_handed(world: World) -> None:
     assert [(claim.agent, claim.mode) for claim in world.claims()] == [("bob", "write")]
 
 
+def test_a_grant_takes_nothing_away(world: World) -> None:
+    """alice holds a as a writer and waits for a and b as a reader: with b she has both, and stays the writer of a."""
+    take(world, "bob", "b")
+    wait(world, "carol", "a", mode="read")
+    wait(world, "alice", "a", "b", mode="read")
+    release(world, "bob", "b")
+    assert {(c.path, c.agent, c.mode) for c in world.claims()} == {("a", "alice", "write"), ("b", "alice", "read")}
+    assert waiting(world) == ["carol"]
+
+
 def test_a_circle_through_the_order_alone_is_resolved_by_the_order(world: World) -> None:
     """bob may not be overtaken, and waits for carol, who waits for what is kept for bob: carol goes first."""
     wait(world, "bob", "a", "b", "c")
