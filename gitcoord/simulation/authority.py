@@ -189,6 +189,8 @@ class Authority:
     def rewind(self, count: int) -> None:
         """Lose the last events, as after restoring a backup. Heartbeats are younger, and stay."""
         count = min(count, len(self.history) - 1)
+        while count and decode_event(self.objects[self.history[-count]].message).part:
+            count -= 1  # what was swapped in together is lost together
         if count < 1:
             return
         for commit in self.history[-count:]:

@@ -138,6 +138,8 @@ class Waiters:
         )
         mine = [r for r in claims.values() if r is not None and r["agent"] == row["agent"]]
         record = {**mine[0], **mine[0]["reserved"], "items": row["items"], "ticket": event.seq, "overtaken": 0}
+        if event.kind == "wait":  # the claim may be a stronger one, from before
+            record.update(mode=event.body["mode"], units=event.body["units"])
         self.files["waits/returned"] = record
 
     def _plain(self, event: Event, claims: list[Record]) -> None:
@@ -165,7 +167,7 @@ class Waiters:
             if self._rank(request) < self._rank(row):
                 self._require(self._cannot_go(request), f"{what}, which could go")
                 if self.passed.get(request["ticket"], 0) >= LIMIT:
-                    self._require(self._reaches(request, row["agent"]), f"{what}, overtaken {LIMIT} times before")
+                    self._require(self._reaches(request, row), f"{what}, overtaken {LIMIT} times before")
                 else:
                     self._pass(request)
         for key in [key for key, record in self.files.items() if record["ticket"] == row["ticket"]]:
@@ -199,13 +201,13 @@ class Waiters:
                 f"event {event.seq}: ticket {record['ticket']} was overtaken {counted} times, and has {record['overtaken']} on record",
             )
 
-    def _reaches(self, request: Record, agent: str) -> bool:
-        """Does the request wait, directly or by way of others, for this agent?"""
+    def _reaches(self, request: Record, other: Record) -> bool:
+        """Does the request wait, directly or by way of others, for the other one or for its agent?"""
         requests = self.requests()
         todo, seen = [request], {request["ticket"]}
         for each in todo:
             holders = {claim["agent"] for claim in self.blockers(each)}
-            if agent in holders:
+            if other["agent"] in holders or each["ticket"] == other["ticket"]:
                 return True
             ahead = [r for r in requests if self.passed.get(r["ticket"], 0) >= LIMIT and self.conflict(each, r)]
             more = [r for r in requests if r["agent"] in holders] + ahead
