@@ -172,6 +172,17 @@ def test_an_expiry_for_a_plain_claim_serves_those_who_wait_first(world: World) -
     assert world.refused("claim", Take(Actor("carol"), paths("a"))).code == "held"
 
 
+def test_an_expired_claim_is_ended_for_one_that_does_not_ask_and_keeps_others_waiting(world: World) -> None:
+    wait(world, "bob", "a", "b")  # and never asks again
+    for _ in range(3):
+        take(world, "carol", "b")
+        release(world, "carol", "b")
+    wait(world, "carol", "b")  # kept for bob
+    world.host.advance(3 * 3600)
+    wait(world, "carol", "b")
+    assert {("a", "bob"), ("b", "bob")} <= holders(world), "alice is gone, and bob is served"
+
+
 def test_a_wait_ends_with_its_session(world: World) -> None:
     for agent in ("bob", "carol"):
         wait(world, agent, "a")

@@ -139,10 +139,11 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
         command = command._replace(priority=mine.priority)  # a person may have raised it
     admitted = admit(state, command.actor, world)
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
-    conflicts = [conflicts_of(state, world, i, mine.agent, mine.mode, mine.units) for i in mine.items]
-    expired = {
-        c.key: (c, s) for each in conflicts for c, s in each.expired if not command.only or c.key in command.only
-    }
+    # Also those of the requests for which this one is kept: their agents may not ask any more.
+    asked = [mine, *Queue(state, world).keepers(mine)]
+    conflicts = [conflicts_of(state, world, i, r.agent, r.mode, r.units) for r in asked for i in r.items]
+    rows = [row for each in conflicts for row in each.expired if row[0].agent != mine.agent]
+    expired = {c.key: (c, s) for c, s in rows if not command.only or c.key in command.only}
     beats = add_expire(chain, world, list(expired.values()), [])
     if not chain.events and _changes(state, command, world, mine):
         if command.priority != mine.priority:
