@@ -16,7 +16,7 @@ from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
 from gitcoord.claims.deadlock import reachable, stuck_with, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import MODES, TURN, WRITE, Item, compatible, file_of, key_of, own_claim
+from gitcoord.claims.model import MODES, WRITE, Item, compatible, file_of, is_turn_item, key_of, own_claim
 from gitcoord.claims.requests import (
     NEXT,
     PRIORITIES,
@@ -188,10 +188,6 @@ class Queue(Requests):
         after.patch({**self._found, request.ticket: None}, {})
         after.state = self.state.patched(_claims_of(self.state, request, 1, 0, ""))
         return bool(stuck_with(after, request.agent))
-
-
-def is_turn_item(item: Item) -> bool:
-    return item.space == RESOURCE and item.name.startswith(TURN)
 
 
 def rivals_of(state: State, world: World, mine: Request) -> list[Request]:

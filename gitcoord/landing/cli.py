@@ -15,8 +15,7 @@ from gitcoord.git.locks import flock
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_check import Checks
-from gitcoord.landing.model import WAYS, Rules, rules_of
-from gitcoord.landing.model import Landing as Landed
+from gitcoord.landing.model import WAYS, OpenLanding, Rules, rules_of
 from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, released, source_of
 from gitcoord.landing.turn import Turn, changed_paths, needed
 from gitcoord.ledger.sessions import Actor
@@ -36,7 +35,9 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     if values.get("list"):
         return _list(call)
     actor = call.actor()
-    read_snapshot(call.ctx)  # NotInitialised before anything is written
+    trunk = Trunk(call.ctx, read_snapshot(call.ctx))  # NotInitialised before anything is written
+    if values.get("dry-run"):
+        return _dry_run(call, actor, trunk, *_order(call, values, words, actor, trunk))
     lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
     if lock < 0:
         raise refused("landing", f"another process lands under the name of '{actor.agent}'", "git coord land --list")
@@ -44,28 +45,25 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         signal.signal(number, signal.default_int_handler)  # as Ctrl-C: what was begun is given back
     try:
         if values.get("abort"):
-            return _abort(call, actor)
-        finished = finish_open(call.ctx, actor)
+            return _abort(call, actor, trunk)
+        finished = finish_open(call.ctx, actor, trunk)
         for landing in finished:
             call.screen.note(
                 f"note: the landing of {printable(landing.branch)} had been interrupted, and is on record now"
             )
         if values.get("continue"):
-            return _continue(call, actor)
-        order, rules = _order(call, values, words, actor)
-        if values.get("dry-run"):
-            return _dry_run(call, actor, order, rules)
+            return _continue(call, actor, trunk)
+        order, rules = _order(call, values, words, actor, trunk)
         if any((row.agent, row.branch, row.tip) == (actor.agent, order.branch, order.tip) for row in finished):
             return _say_finished(call, order, finished)
-        return _Command(call, values, actor, order, rules).run()
+        return _Command(call, values, actor, trunk, order, rules).run()
     finally:
         flock.release(lock)
 
 
-def _order(call: Call, values: Values, words: list[str], actor: Actor) -> tuple[Order, Rules]:
+def _order(call: Call, values: Values, words: list[str], actor: Actor, trunk: Trunk) -> tuple[Order, Rules]:
     """The branch to land, and the settings of trunk's policy."""
     ctx = call.ctx
-    trunk = Trunk(ctx, read_snapshot(ctx))
     rules = rules_of(source_of(ctx, read_snapshot(ctx), trunk.fetch()).pairs)
     branch = (
         words[0].removeprefix("refs/heads/") if words else symbolic_ref(ctx.repo.env).text.removeprefix("refs/heads/")
@@ -87,10 +85,11 @@ def _order(call: Call, values: Values, words: list[str], actor: Actor) -> tuple[
 class _Command:
     """One `git coord land`, from the queue to its answer."""
 
-    def __init__(self, call: Call, values: Values, actor: Actor, order: Order, rules: Rules) -> None:
+    def __init__(self, call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order, rules: Rules) -> None:
         self._call = call
         self._ctx = call.ctx
         self._actor = actor
+        self._trunk = trunk
         self._order = order
         self._rules = rules
         self._added = [word for word in words_of(values, "check") if word.strip()]
@@ -109,7 +108,7 @@ class _Command:
             if not at_once:
                 self._turn.ask(items, self._ask)
             with Checks(self._call, self._rules, self._added, self._turn) as checks:
-                landing = Landing(self._ctx, self._actor, self._order, self._task)
+                landing = Landing(self._ctx, self._actor, self._trunk, self._order, self._task)
                 try:
                     result = landing.run(checks.run, takes=at_once)
                 except Refused as error:
@@ -131,7 +130,7 @@ class _Command:
     def _needed(self) -> tuple[Item, ...]:
         """The paths for which this landing needs claims. Where there are none, and no check, it takes the turn with its first event."""
         ctx, snapshot = self._ctx, read_snapshot(self._ctx)
-        old = Trunk(ctx, snapshot).known()
+        old = self._trunk.known()
         paths = changed_paths(ctx, old, self._order.tip)
         return needed(ctx, snapshot, source_of(ctx, snapshot, old), self._actor.agent, paths)
 
@@ -215,7 +214,7 @@ class _Command:
             return ""
 
 
-def _say_finished(call: Call, order: Order, finished: list[Landed]) -> int:
+def _say_finished(call: Call, order: Order, finished: list[OpenLanding]) -> int:
     """This very landing had been interrupted after trunk had moved: it is complete now."""
     row = next(row for row in finished if (row.branch, row.tip) == (order.branch, order.tip))
     freed = released(tuple((each["space"], each["path"], each["agent"]) for each in row.released))
@@ -236,7 +235,7 @@ def _say_refused(call: Call, actor: Actor, error: NotAllowed) -> int:
 # --- going on and giving up ------------------------------------------------------------------------------------------
 
 
-def _continue(call: Call, actor: Actor) -> int:
+def _continue(call: Call, actor: Actor, trunk: Trunk) -> int:
     record = resolve.kept(call.ctx, actor.agent)
     if call.ctx.repo.worktree != record["tree"]:
         raise UsageError("the conflict stands in another work tree", hints=(f"cd {shell_word(str(record['tree']))}",))
@@ -245,11 +244,11 @@ def _continue(call: Call, actor: Actor) -> int:
     if record["task"]:
         values["task"] = str(record["task"])
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
-    order, rules = _order(call, values, [str(record["branch"])], actor)
-    return _Command(call, values, actor, order, rules).run()
+    order, rules = _order(call, values, [str(record["branch"])], actor, trunk)
+    return _Command(call, values, actor, trunk, order, rules).run()
 
 
-def _abort(call: Call, actor: Actor) -> int:
+def _abort(call: Call, actor: Actor, trunk: Trunk) -> int:
     """Give the landing up: out of the work tree, out of the queue, the turn back."""
     ctx = call.ctx
     try:
@@ -258,7 +257,6 @@ def _abort(call: Call, actor: Actor) -> int:
         record = None
     if record is not None and ctx.repo.worktree == record["tree"]:
         resolve.abort(ctx)
-    trunk = Trunk(ctx, read_snapshot(ctx))
     turn = Turn(ctx, actor, trunk.name, "")
     turn.items = turn.all_items()
     had = turn.give_back() or record is not None
@@ -271,9 +269,9 @@ def _abort(call: Call, actor: Actor) -> int:
 # --- looking ---------------------------------------------------------------------------------------------------------
 
 
-def _dry_run(call: Call, actor: Actor, order: Order, rules: Rules) -> int:
+def _dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order, rules: Rules) -> int:
     ctx, snapshot = call.ctx, read_snapshot(call.ctx)
-    old = Trunk(ctx, snapshot).known()
+    old = trunk.known()
     brought = bring(ctx, order, old)
     items = needed(ctx, snapshot, source_of(ctx, snapshot, old), actor.agent, changed_paths(ctx, old, order.tip))
     result: Row = {

@@ -28,7 +28,7 @@ FACTS: dict[str, Shape] = {
 _LANDING: dict[str, Shape] = {"agent": str, "seq": int, "at": int, **FACTS}
 
 
-class Landing(NamedTuple):
+class OpenLanding(NamedTuple):
     """A landing that is under way: what `land` will do once trunk contains `new`."""
 
     agent: str
@@ -45,7 +45,7 @@ class Landing(NamedTuple):
     released: list[Record]
 
     @classmethod
-    def from_record(cls, record: Record, file: str) -> Landing:
+    def from_record(cls, record: Record, file: str) -> OpenLanding:
         return cls._make(values_of(record, _LANDING, file))
 
     def to_record(self) -> Record:
@@ -60,16 +60,16 @@ def landing_file(agent: str) -> str:
     return f"landings/@{agent}"
 
 
-def open_landing(state: State, agent: str) -> Landing | None:
+def open_landing(state: State, agent: str) -> OpenLanding | None:
     """The landing of this agent that is under way. An agent has at most one."""
     file = landing_file(agent)
     record = state.get(file)
-    return None if record is None else Landing.from_record(record, file)
+    return None if record is None else OpenLanding.from_record(record, file)
 
 
-def open_landings(state: State) -> list[Landing]:
+def open_landings(state: State) -> list[OpenLanding]:
     """All landings that are under way, or were when their process died; by number."""
-    found = [Landing.from_record(record, file) for file, record in state.below("landings").items()]
+    found = [OpenLanding.from_record(record, file) for file, record in state.below("landings").items()]
     return sorted(found, key=lambda landing: landing.seq)
 
 

@@ -8,9 +8,9 @@ writes `land`), `land`. At a remote the last three are one push.
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, GitcoordError, StoreError, refused
-from gitcoord.base.names import LEDGER
+from gitcoord.base.names import LEDGER, shown
 from gitcoord.claims.events.release import dirty_paths
-from gitcoord.claims.model import WRITE, Claim, all_claims, turn_item
+from gitcoord.claims.model import WRITE, Claim, Item, all_claims, covers_item, is_turn_item, turn_item
 from gitcoord.deploy.staleness import fetch_sync
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
@@ -21,8 +21,7 @@ from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin, is_own
 from gitcoord.landing.follow import Following, finish_following
-from gitcoord.landing.model import Landing as Landed
-from gitcoord.landing.model import open_landing, open_landings, own_turn
+from gitcoord.landing.model import OpenLanding, open_landing, open_landings, own_turn
 from gitcoord.landing.scratch import remove_abandoned
 from gitcoord.landing.turn import changed_paths, turn_over
 from gitcoord.ledger.context import Context
@@ -44,7 +43,6 @@ from gitcoord.tasks.model import the_task
 Row = dict[str, Any]
 _TRIES = 20
 _RECENT = 3000  # milliseconds: trunk that was fetched so long ago is tried as it is, since the push finds out
-_fetched: dict[str, int] = {}  # when trunk of a remote was last fetched by this process
 
 
 class Conflict(GitcoordError):
@@ -70,20 +68,21 @@ class _TrunkMoved(Exception):
 
 
 class Trunk:
-    """Trunk where work lands: here, or at the remote that decides."""
+    """Trunk where work lands: here, or at the remote that decides. A command has one, which knows when it was fetched."""
 
     def __init__(self, ctx: Context, snapshot: Snapshot) -> None:
         self._ctx = ctx
         self.name = format_record(snapshot.state).sync
         self.ref = f"refs/heads/{self.name}"
+        self._fetched = 0  # when, on the host's monotonic clock; 0: not yet
         self._here = f"refs/remotes/{ctx.remote}/{self.name}" if ctx.remote else self.ref
 
     def fetch(self, age: int = 0) -> str:
         """Its present tip; of a remote one, after a fetch, unless the last one of this command is at most so many milliseconds ago."""
         ctx = self._ctx
-        if ctx.remote and (not age or ctx.host.mono() - _fetched.get(ctx.remote, -age) >= age):
+        if ctx.remote and (not self._fetched or ctx.host.mono() - self._fetched >= age):
             fetch_sync(ctx, ctx.remote, self.name)
-            _fetched[ctx.remote] = ctx.host.mono()
+            self._fetched = ctx.host.mono()
         return self.known()
 
     def known(self) -> str:
@@ -97,12 +96,12 @@ class Trunk:
 class Landing:
     """One landing, in its turn."""
 
-    def __init__(self, ctx: Context, actor: Actor, order: Order, task: str) -> None:
+    def __init__(self, ctx: Context, actor: Actor, trunk: Trunk, order: Order, task: str) -> None:
         self._ctx = ctx
         self._actor = actor
         self._order = order
         self._task = task
-        self._trunk = Trunk(ctx, read_snapshot(ctx))
+        self._trunk = trunk
         self._judged = ""  # the ledger's head by which `new` was judged
         self.warnings: list[Verdicts] = []
 
@@ -175,11 +174,7 @@ class Landing:
         of_turn = [claim for claim in own if turn is not None and claim.token == turn.token and claim.agent == agent]
         written = [c for c in own if c.space == "path" and c.mode == WRITE and c not in of_turn]
         touched = set(changed_paths(self._ctx, old, self._order.tip)) | set(changed_paths(self._ctx, old, new))
-        landed = [
-            claim
-            for claim in written
-            if any(path == claim.path or path.startswith(claim.path + "/") for path in touched)
-        ]
+        landed = [claim for claim in written if any(covers_item(state, claim, Item("path", path)) for path in touched)]
         for holder in {claim.agent for claim in landed}:
             unclean = set(dirty_paths(world, [c.path for c in landed if c.agent == holder], holder))
             landed = [claim for claim in landed if claim.agent != holder or claim.path not in unclean]
@@ -256,22 +251,21 @@ class Landing:
 
 def released(items: tuple[tuple[str, str, str], ...]) -> list[str]:
     """The released claims, as they are shown, without turns."""
-    return [("@" if space == "resource" else "") + path for space, path, _ in items if not path.startswith("land/")]
+    return [shown(path, space) for space, path, _ in items if not is_turn_item(Item(space, path))]
 
 
 def _lost(result: Row) -> Row:
     return {"lost": result["lost"]} if "lost" in result else {}
 
 
-def finish_open(ctx: Context, actor: Actor) -> list[Landed]:
+def finish_open(ctx: Context, actor: Actor, trunk: Trunk) -> list[OpenLanding]:
     """Finish the landings that trunk contains and whose process has died; remove what such processes left in this clone. Gives those
     that were found on trunk."""
     remove_abandoned(ctx)
     snapshot = read_snapshot(ctx)
-    trunk = Trunk(ctx, snapshot)
     if not ctx.remote:
         finish_following(ctx, trunk.ref)
-    found: list[Landed] = []
+    found: list[OpenLanding] = []
     under_way = open_landings(snapshot.state)
     if under_way:
         trunk.fetch()

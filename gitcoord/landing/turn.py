@@ -5,7 +5,17 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError, Refused, refused
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
-from gitcoord.claims.model import WRITE, Item, all_claims, compatible, covers_item, overlapping, own_claims, turn_item
+from gitcoord.claims.model import (
+    WRITE,
+    Item,
+    all_claims,
+    compatible,
+    covers_item,
+    overlapping,
+    own_claims,
+    turn_item,
+    turn_times,
+)
 from gitcoord.claims.requests import directory_of, own_request, requests_around
 from gitcoord.claims.service import leave, release_unworked, take
 from gitcoord.claims.take import Take
@@ -63,7 +73,7 @@ class Turn:
     def ask(self, paths: tuple[Item, ...], wait: Callable[[Wait], object]) -> None:
         """Take the turn with these paths, or wait for all of it in the queue."""
         self.items = (self._turn, *paths)
-        wait(Wait(self._actor, self.items, ttl=LEASE, expected=LEASE, reason=f"lands {self._branch}"[:200]))
+        wait(Wait(self._actor, self.items, WRITE, *turn_times(LEASE), f"lands {self._branch}"[:200]))
         self._taken = self._ctx.host.mono()
 
     def tick(self) -> float:
@@ -92,7 +102,7 @@ class Turn:
         """Take the turn again for so long: the claims get a new token, from which the time counts."""
         self._times += 1
         reason = f"lands {self._branch}"[:190] + f" ({self._times})"
-        take(self._ctx, Take(self._actor, self.items, ttl=seconds, expected=seconds, reason=reason))
+        take(self._ctx, Take(self._actor, self.items, WRITE, *turn_times(seconds), reason))
         self._taken = self._ctx.host.mono()
 
     def all_items(self) -> tuple[Item, ...]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 
+from gitcoord.landing.events.landing import Begin, decide
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import transact
+from gitcoord.world.open import environ, open_repository
 from tests.cli.support import Done, World
 from tests.support import COORD, git, run_command
 
@@ -46,6 +51,19 @@ class Trunk:
         done = run_command([*COORD, "land", *words], tree, self.world.environ(agent, env or {}))
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def interrupt(self, agent: str) -> None:
+        """Leave what a landing leaves that is killed after trunk has moved, a fast-forward: its record, and nothing afterwards."""
+        old, new = self.tip, self.world.git("rev-parse", agent)
+        items = (("resource", "land/main", agent),)
+        begin = Begin(Actor(agent), "main", agent, new, old, new, "merge", [], "", items)
+        with chdir(self.top):
+            ctx = open_repository(environ(), writing=True)
+            try:
+                transact(ctx, decide, begin._replace(takes=True))
+            finally:
+                ctx.store.close()
+        self.world.git("merge", "-q", "--ff-only", agent)
 
     @property
     def tip(self) -> str:

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import Refused, UsageError, refused
 from gitcoord.claims.events.release import given_back
 from gitcoord.claims.model import Item, file_of, own_claim
-from gitcoord.landing.model import Landing, landing_file, open_landing
+from gitcoord.landing.model import OpenLanding, landing_file, open_landing
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, kind_of, subject
 from gitcoord.ledger.sessions import Actor, dead
@@ -65,7 +65,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     return [Recalled(decide, Land(actor, body["owner"], body["landing"], first.nonce, first.refused))]
 
 
-def _found(state: State, event: Event) -> Landing:
+def _found(state: State, event: Event) -> OpenLanding:
     body = event.body
     found = open_landing(state, body["owner"])
     if found is None or found.seq != body["landing"] or any(getattr(found, key) != body[key] for key in _SAID):
@@ -73,7 +73,7 @@ def _found(state: State, event: Event) -> Landing:
     return found
 
 
-def _held(state: State, found: Landing) -> list[Record]:
+def _held(state: State, found: OpenLanding) -> list[Record]:
     """The rows of the claims that are still held as they were: others may have been lost meanwhile."""
     rows = []
     for row in found.released:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import is_oid, printable
-from gitcoord.claims.model import WRITE, Claim, Item, own_claim, prefetch_own, turn_item
+from gitcoord.claims.model import WRITE, Claim, Item, own_claim, prefetch_own, turn_item, turn_times
 from gitcoord.claims.released import landed
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.landing.events.land import add_land
-from gitcoord.landing.model import FACTS, LEASE, MAX_CHECKS, WAYS, Landing, landing_file, open_landings, own_turn
+from gitcoord.landing.model import FACTS, LEASE, MAX_CHECKS, WAYS, OpenLanding, landing_file, open_landings, own_turn
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.format import LANDINGS, format_record, with_minor
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
@@ -78,7 +78,7 @@ def decide(state: State, command: Begin, world: World) -> Decision:
 def take_turn(state: State, command: Begin, world: World) -> Decision:
     """The turn without paths, as a plain claim: Refused where somebody has it or waits for it."""
     reason = f"lands {command.branch}"[:200]
-    take = Take(command.actor, (turn_item(command.trunk),), ttl=LEASE, expected=LEASE, reason=reason)
+    take = Take(command.actor, (turn_item(command.trunk),), WRITE, *turn_times(LEASE), reason)
     return decide_take(state, take._replace(nonce=command.nonce, refused=command.refused), world)
 
 
@@ -147,7 +147,7 @@ def apply(state: State, event: Event) -> Changes:
     for other in open_landings(state):
         if own_turn(state, other.trunk, other.agent) is None:
             changes[landing_file(other.agent)] = None  # its turn is over, and nobody has found it on trunk
-    record = Landing(event.agent, event.seq, event.at, **{key: body[key] for key in FACTS})
+    record = OpenLanding(event.agent, event.seq, event.at, **{key: body[key] for key in FACTS})
     changes[landing_file(event.agent)] = record.to_record()
     return changes
 
