@@ -67,7 +67,7 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
     if strictest(findings) != DENY:
         for top, session in sessions.items():
             invocation.open(top)
-            findings += session.notes()
+            findings += session.deliver_notes()
         _record_notices(sessions, event)
         findings += _watch(invocation, sessions, event, home)
         if effects.unknown and home is not None and home.top in sessions:

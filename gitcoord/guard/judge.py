@@ -215,7 +215,7 @@ class GuardSession:
             return [Finding(DENY, refused.message, refused.code, paths[0], refused.hints, tuple(held))]
         return []
 
-    def notes(self) -> list[Finding]:
+    def deliver_notes(self) -> list[Finding]:
         """Notes on the written paths that the agent has still to see, put on record as seen. Those on a directory that is written are left
         to `git claim`, since no agent reads them all here."""
         state = self.snapshot.state

@@ -11,11 +11,13 @@ from gitcoord.base.errors import Refusal
 from gitcoord.ledger.sessions import Actor, Heartbeat
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
-from gitcoord.startup.annotations import Any, Callable, Iterable, Mapping, TypeVar
+from gitcoord.startup.annotations import Any, Callable, Iterable, Mapping, Protocol, TypeVar
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.claims.model import Item
+    from gitcoord.claims.requests import Request
     from gitcoord.ledger.event import Chain, Decision, Event
 
     Command = TypeVar("Command")
@@ -205,11 +207,32 @@ def kind_of(name: str) -> Kind:
     return found
 
 
-def queue_rules() -> Any:
-    """The rules of the queue for claims, loaded by name where somebody waits: they stand above the events that ask for them."""
-    return __import__("gitcoord.claims.queue", fromlist=("apply_grants",))
+class QueueRules(Protocol):
+    """What events ask of the queue for claims, whose rules stand above them: `claims/queue.py`."""
+
+    def freed_by(self, before: State, changes: Changes) -> list[str]: ...
+    def grants_after(self, after: State, keys: list[str], world: World) -> tuple[Record, ...]: ...
+    def apply_grants(self, state: State, event: Event, changes: Changes) -> Changes: ...
+    def refs_of_grants(self, state: State, event: Event) -> dict[str, bool]: ...
+    def overtaken_by(
+        self, state: State, world: World, agent: str, items: tuple[Item, ...], mode: str, units: int
+    ) -> list[int]: ...
 
 
-def task_rules() -> Any:
-    """The rules for those who wait for any task, loaded by name for the same reason."""
-    return __import__("gitcoord.tasks.waiters", fromlist=("forms",))
+def queue_rules() -> QueueRules:
+    """The rules of the queue, loaded by name where somebody waits."""
+    found: QueueRules = __import__("gitcoord.claims.queue", fromlist=("apply_grants",))
+    return found
+
+
+class TaskRules(Protocol):
+    """What the queue asks about requests for any task, whose rules stand above it: `tasks/waiters.py`."""
+
+    def forms(self, state: State, world: World, request: Request) -> Iterable[Request]: ...
+    def form_for(self, state: State, request: Request, items: list[Item]) -> Request | None: ...
+
+
+def task_rules() -> TaskRules:
+    """The rules for those who wait for any task, loaded by name."""
+    found: TaskRules = __import__("gitcoord.tasks.waiters", fromlist=("forms",))
+    return found
