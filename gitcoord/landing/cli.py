@@ -85,7 +85,9 @@ def _order(call: Call, values: Values, words: list[str], actor: Actor, trunk: Tr
 class _Command:
     """One `git coord land`, from the queue to its answer."""
 
-    def __init__(self, call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order, rules: Rules) -> None:
+    def __init__(
+        self, call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order, rules: Rules, again: int = 0
+    ) -> None:
         self._call = call
         self._ctx = call.ctx
         self._actor = actor
@@ -97,7 +99,8 @@ class _Command:
         wait = str(values.get("wait", ""))
         self._wait = _WAIT if not wait else 0 if wait == "0" else parse_duration(wait)
         self._done = bool(values.get("done"))
-        self._turn = Turn(self._ctx, actor, order.trunk, order.branch)
+        self._again = again  # how often it goes on after a conflict
+        self._turn = Turn(self._ctx, actor, order.trunk, order.branch, again)
 
     def run(self) -> int:
         """The exit code. The turn is given back unless it is kept for a conflict."""
@@ -157,7 +160,9 @@ class _Command:
             )
             return False
         record = {"branch": self._order.branch, "how": self._order.how, "checks": self._added, "task": self._task}
-        resolve.keep(ctx, self._actor.agent, {**record, "tree": ctx.repo.worktree, "wait": self._wait})
+        resolve.keep(
+            ctx, self._actor.agent, {**record, "tree": ctx.repo.worktree, "wait": self._wait, "again": self._again}
+        )
         conflict.data["stands"] = ctx.repo.worktree
         try:
             self._turn.extend(self._rules.resolve)
@@ -245,7 +250,7 @@ def _continue(call: Call, actor: Actor, trunk: Trunk) -> int:
         values["task"] = str(record["task"])
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
     order, rules = _order(call, values, [str(record["branch"])], actor, trunk)
-    return _Command(call, values, actor, trunk, order, rules).run()
+    return _Command(call, values, actor, trunk, order, rules, int(record["again"]) + 1).run()
 
 
 def _abort(call: Call, actor: Actor, trunk: Trunk) -> int:

@@ -14,6 +14,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 MERGE, REBASE, SQUASH = WAYS = ("merge", "rebase", "squash")
 LEASE = 60  # seconds for which a turn lasts without being taken again
 MAX_CHECKS = 20
+MOST_FIRST = 2  # so often a landing that goes on after a conflict is first in the queue
 
 # A claim that the landing releases, with the files that it changes below it: as in a release, with the holder.
 RELEASED: dict[str, Shape] = {

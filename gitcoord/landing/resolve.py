@@ -13,7 +13,7 @@ from gitcoord.landing.model import REBASE
 from gitcoord.ledger.context import Context
 
 # What `--continue` needs to know again.
-KEPT = ("branch", "how", "checks", "task", "tree", "wait")
+KEPT = ("branch", "how", "checks", "task", "tree", "wait", "again")
 
 
 def _note(ctx: Context, agent: str) -> str:

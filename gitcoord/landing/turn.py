@@ -21,12 +21,13 @@ from gitcoord.claims.service import leave, release_unworked, take
 from gitcoord.claims.take import Take
 from gitcoord.git.commands.objects import diff_names, merge_base
 from gitcoord.landing.events.landing import is_own
-from gitcoord.landing.model import LEASE
+from gitcoord.landing.model import LEASE, MOST_FIRST
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
+from gitcoord.policy.waiting import highest_priority
 from gitcoord.sessions.service import beat
 from gitcoord.startup.annotations import Callable, Iterable
 
@@ -59,13 +60,14 @@ def turn_over(agent: str) -> Refused:
 
 
 class Turn:
-    """One agent's turn. `seconds`: how long it lasts without being taken again."""
+    """One agent's turn. `again`: how often it goes on after a conflict; the first times it waits before those who only began."""
 
-    def __init__(self, ctx: Context, actor: Actor, trunk: str, branch: str) -> None:
+    def __init__(self, ctx: Context, actor: Actor, trunk: str, branch: str, again: int = 0) -> None:
         self._ctx = ctx
         self._actor = actor
         self._turn = turn_item(trunk)
         self._branch = branch
+        self._again = again
         self.items: tuple[Item, ...] = (self._turn,)
         self._taken = 0  # when it was last taken, on this machine's clock
         self._times = 0
@@ -73,8 +75,17 @@ class Turn:
     def ask(self, paths: tuple[Item, ...], wait: Callable[[Wait], object]) -> None:
         """Take the turn with these paths, or wait for all of it in the queue."""
         self.items = (self._turn, *paths)
-        wait(Wait(self._actor, self.items, WRITE, *turn_times(LEASE), f"lands {self._branch}"[:200]))
+        command = Wait(self._actor, self.items, WRITE, *turn_times(LEASE), f"lands {self._branch}"[:200])
+        wait(command._replace(priority=self._priority()))
         self._taken = self._ctx.host.mono()
+
+    def _priority(self) -> str:
+        """'high' for the first times after a conflict, if the settings let this agent ask for it."""
+        if not 0 < self._again <= MOST_FIRST:
+            return "normal"
+        snapshot = read_snapshot(self._ctx)
+        highest = highest_priority(snapshot.state, self._actor, self._ctx.world(snapshot))
+        return "normal" if highest == "normal" else "high"
 
     def tick(self) -> float:
         """While a check runs: a heartbeat, and the turn once more where somebody waits for it; gives the seconds until the next time.

@@ -1,0 +1,59 @@
+"""Going on after a conflict whose time was over: before those who came later, twice at most."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.cli.support import World
+from tests.landing.support import Trunk
+from tests.support import CLAIM, COORD, git, run_command
+
+
+def _goes_on(trunk: Trunk) -> subprocess.Popen[bytes]:
+    environ, pipe = trunk.world.environ("alice", {}), subprocess.PIPE
+    return subprocess.Popen(
+        [*COORD, "land", "--continue"], cwd=trunk.tree("alice"), env=environ, stdout=pipe, stderr=pipe
+    )
+
+
+@pytest.mark.parametrize(("conflicts", "place"), [(1, b"1st of 2"), (2, b"1st of 2"), (3, b"2nd of 2")])
+def test_going_on_is_first_in_the_queue_twice(world: World, conflicts: int, place: bytes) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"text": "alice\n"})
+    environ = world.environ("alice", {})
+    for number in range(conflicts):
+        world.commit({"text": f"trunk {number}\n"})
+        assert trunk.land("alice", *(["--continue"] if number else [])).code == 1
+        (tree / "text").write_text(f"both {number}\n")
+        git(tree, "add", "-A")
+        # As if the time were over: the turn passes on.
+        assert run_command([*CLAIM, "release", "@land/main"], tree, environ).returncode == 0
+    world.take("@land/main", agent="bob")
+    assert world.claim("--queue", "@land/main", agent="carol").code == 3
+    with _goes_on(trunk) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert place in line, line
+        assert world.claim("--leave", agent="carol").code == 0
+        world.free("bob")
+        assert process.wait(60) == 0
+    assert trunk.show("text") == f"both {conflicts - 1}"
+    trunk.nothing_left()
+
+
+def test_where_nobody_may_go_first_it_waits_like_everybody(world: World) -> None:
+    trunk = Trunk(world, policy="[queue]\n\tpriority = normal\n")
+    tree = trunk.branch("alice", {"text": "alice\n"})
+    world.commit({"text": "trunk\n"})
+    assert trunk.land("alice").code == 1
+    (tree / "text").write_text("both\n")
+    git(tree, "add", "-A")
+    run_command([*CLAIM, "release", "@land/main"], tree, world.environ("alice", {}))
+    world.take("@land/main", agent="bob")
+    with _goes_on(trunk) as process:
+        assert process.stderr is not None and b"1st of 1" in process.stderr.readline()
+        world.free("bob")
+        assert process.wait(60) == 0
+    trunk.nothing_left()
