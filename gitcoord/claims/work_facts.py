@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import is_oid
 from gitcoord.claims.facts import Covering
-from gitcoord.git.commands.objects import diff_raw, empty_tree, list_outside, merge_base, rev_list
+from gitcoord.git.commands.objects import diff_raw, empty_tree, list_outside, log_agents, merge_base, rev_list
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import Snapshot
@@ -120,3 +120,9 @@ def shared_sync(ctx: Context, snapshot: Snapshot) -> str:
     name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     return f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"
+
+
+def agents_of(ctx: Context, old: str, new: str) -> list[str]:
+    """The agents that `Agent:` trailers name, of the commits that `new` contains and `old` does not."""
+    answer = log_agents(ctx.repo.env, old, new).require("git cannot tell whose commits these are")
+    return sorted({line.strip() for line in answer.lines if line.strip()})

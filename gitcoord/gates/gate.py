@@ -60,6 +60,7 @@ class GateBase:
         self._known: Actor | None = None
         self._remote: str | None = None
         self._named = True
+        self.in_turn = False  # what is judged is a landing in its turn
         self._landed: list[str] = []  # trunk of the usual remote, where the remote was asked
         self._snapshot = snapshot or read_snapshot(ctx)
         self.sync = format_record(self._snapshot.state).sync
@@ -137,7 +138,7 @@ class GateBase:
         if not steps:
             return Verdicts([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
-        policy = self._source(commit).policy(paths).placed(lands)
+        policy = self._source(commit).policy(paths).placed(lands)._replace(in_turn=self.in_turn)
         if len(policy.attributes) > FEW:
             self._snapshot.state.prefetch((*_ALL, ("file", f"agents/{self.actor.agent}")))
         return self._judge_by(policy, steps, pushed=pushed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
-from gitcoord.claims.model import WRITE, Claim, Item, compatible, expiry_of_claim, key_of
+from gitcoord.claims.model import INTENT, WRITE, Claim, Item, compatible, expiry_of_claim, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import Actor, dead, hint_of_ended
@@ -170,6 +170,7 @@ class _Judge:
 
     def _judge_change(self, agent: str, step: CommitChange, change: Change) -> None:
         holds, others = self._claims_on(agent, change.path)
+        holds = holds or (self._policy.in_turn and not others and self._is_intended(change.path))
         source = self._lineages.source(step, change)
         later = self._policy.of_landing(change.path)
         if not holds and source is None and not later:
@@ -196,11 +197,15 @@ class _Judge:
             if is_family(claim.agent, agent) or is_family(claim.agent, self._actor.agent):
                 # One's own claim counts until an event ends it: running the gate is itself a heartbeat.
                 holds = holds or claim.mode == WRITE
-            elif not compatible(claim.mode, WRITE):
+            elif not compatible(claim.mode, WRITE) and not (claim.mode == INTENT and self._policy.in_turn):
                 verdict = expiry_of_claim(self._state, self._world, claim)
                 if not verdict.expired:
                     others.append(claim.to_json(verdict.expires_in))
         return holds, others
+
+    def _is_intended(self, path: str) -> bool:
+        """Has somebody the intent to write there? It keeps others from it, and a landing, which is one at a time, may go ahead."""
+        return any(claim.mode == INTENT for claim in self._claims.over(path))
 
     def _judge_claim(self, agent: str, step: CommitChange, change: Change, others: list[dict[str, object]]) -> None:
         path = change.path

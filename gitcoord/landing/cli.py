@@ -16,8 +16,10 @@ from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_check import Checks
 from gitcoord.landing.model import WAYS, OpenLanding, Rules, rules_of
-from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, released, source_of
-from gitcoord.landing.turn import Turn, changed_paths, needed
+from gitcoord.landing.releases import released, tell_intents
+from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, source_of
+from gitcoord.landing.turn import Turn, needed
+from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call, words_of
@@ -107,6 +109,9 @@ class _Command:
         keeps = False
         try:
             items = self._needed()
+            if items and self._ctx.remote:
+                fetch(self._ctx)  # what others hold by now; where nothing is needed, the landing's own push finds out
+                items = self._needed()
             at_once = not (items or self._rules.checks or self._added)
             if not at_once:
                 self._turn.ask(items, self._ask)
@@ -134,8 +139,7 @@ class _Command:
         """The paths for which this landing needs claims. Where there are none, and no check, it takes the turn with its first event."""
         ctx, snapshot = self._ctx, read_snapshot(self._ctx)
         old = self._trunk.known()
-        paths = changed_paths(ctx, old, self._order.tip)
-        return needed(ctx, snapshot, source_of(ctx, snapshot, old), self._actor.agent, paths)
+        return needed(ctx, snapshot, source_of(ctx, snapshot, old), self._actor.agent, self._order, old)
 
     def _ask(self, command: Wait) -> Row:
         if self._wait:
@@ -183,7 +187,10 @@ class _Command:
 
             report(self._ctx, screen, "land", self._actor, outcome)
         removed = self._remove_tree() if self._done else ""
-        screen.answer({**result, **({"removed": removed} if removed else {})})
+        words = f"changed on {self._order.trunk}: {self._order.branch} has landed ({str(result['new'])[:12]})"
+        told = tell_intents(self._ctx, self._actor, landing.intents, words)
+        more = {"removed": removed, "told": told}
+        screen.answer({**result, **{key: value for key, value in more.items() if value}})
         what = f"{printable(self._order.branch)} on {printable(self._order.trunk)}"
         if result["already"]:
             screen.say(f"{what} already: {str(result['new'])[:12]}")
@@ -191,6 +198,8 @@ class _Command:
             screen.say(f"landed {what}: {str(result['new'])[:12]} ({result['how']})")
         if result["released"]:
             screen.say(f"released {printable(', '.join(result['released'][:10]))}")
+        if told:
+            screen.say(f"told {', '.join(told)}, who had the intent to write there")
         if self._task:
             screen.say(f"{self._task} is done")
         for path in result.get("left", ()):
@@ -278,7 +287,7 @@ def _dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order, rules: Rules)
     ctx, snapshot = call.ctx, read_snapshot(call.ctx)
     old = trunk.known()
     brought = bring(ctx, order, old)
-    items = needed(ctx, snapshot, source_of(ctx, snapshot, old), actor.agent, changed_paths(ctx, old, order.tip))
+    items = needed(ctx, snapshot, source_of(ctx, snapshot, old), actor.agent, order, old)
     result: Row = {
         "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
         "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": list(rules.checks),

@@ -8,9 +8,8 @@ writes `land`), `land`. At a remote the last three are one push.
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, GitcoordError, StoreError, refused
-from gitcoord.base.names import LEDGER, shown
-from gitcoord.claims.events.release import dirty_paths
-from gitcoord.claims.model import WRITE, Claim, Item, all_claims, covers_item, is_turn_item, turn_item
+from gitcoord.base.names import LEDGER
+from gitcoord.claims.model import Claim, turn_item
 from gitcoord.deploy.staleness import fetch_sync
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
@@ -19,9 +18,10 @@ from gitcoord.landing.bring import Order, bring, contains
 from gitcoord.landing.events import land as land_event
 from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
-from gitcoord.landing.events.landing import Begin, is_own
+from gitcoord.landing.events.landing import Begin
 from gitcoord.landing.follow import Following, finish_following
 from gitcoord.landing.model import OpenLanding, open_landing, open_landings, own_turn
+from gitcoord.landing.releases import Releases, released
 from gitcoord.landing.scratch import remove_abandoned
 from gitcoord.landing.turn import changed_paths, turn_over
 from gitcoord.ledger.context import Context
@@ -37,8 +37,6 @@ from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
 from gitcoord.policy.reader import Source
 from gitcoord.startup.annotations import Any, Callable
-from gitcoord.tasks.events.finish import to_release
-from gitcoord.tasks.model import the_task
 
 Row = dict[str, Any]
 _TRIES = 20
@@ -104,6 +102,7 @@ class Landing:
         self._trunk = trunk
         self._judged = ""  # the ledger's head by which `new` was judged
         self.warnings: list[Verdicts] = []
+        self.intents: list[Claim] = []  # of others, on what has landed
 
     def run(self, check: Callable[[str], list[Row]], *, takes: bool = False) -> Row:
         """Land. `check` runs the checks on a commit, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
@@ -136,6 +135,7 @@ class Landing:
     def _judge(self, snapshot: Snapshot, old: str, new: str) -> None:
         """As every push is judged, by the policy of trunk before it; NotAllowed where a rule refuses."""
         gate = Gate(self._ctx, lambda: self._actor, snapshot)
+        gate.in_turn = True
         outcome = gate.push(self._ctx.remote, [RefUpdate(self._trunk.ref, old, new)])
         if outcome.refused:
             raise NotAllowed(outcome)
@@ -150,7 +150,10 @@ class Landing:
 
     def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool) -> Row:
         order, snapshot = self._order, read_snapshot(self._ctx)
-        items = self._to_release(snapshot, old, new)
+        releases = Releases(self._ctx, snapshot, self._actor, self._trunk.name)
+        touched = {*changed_paths(self._ctx, old, order.tip), *changed_paths(self._ctx, old, new)}
+        items = releases.keys(old, new, touched, self._task)
+        self.intents = releases.intents(touched) if old != new else []
         if old == new and not self._task and not released(items):
             return {"seq": 0, "released": []}  # there is nothing to put on record
         if takes:
@@ -164,24 +167,6 @@ class Landing:
         moved = {} if old == new else self._push(begin) if self._ctx.remote else self._move_here(begin, seq)
         result = transact(self._ctx, land_event.decide, Land(self._actor, self._actor.agent, seq))
         return {**moved, "seq": seq, "released": released(items), **_lost(result)}
-
-    def _to_release(self, snapshot: Snapshot, old: str, new: str) -> tuple[tuple[str, str, str], ...]:
-        """The claims whose work has landed: those of the turn, those on what changes and has nothing uncommitted, and the task's."""
-        state, agent = snapshot.state, self._actor.agent
-        world = self._ctx.world(snapshot)
-        own = [claim for claim in all_claims(state) if is_own(claim.agent, agent)]
-        turn = own_turn(state, self._trunk.name, agent)
-        of_turn = [claim for claim in own if turn is not None and claim.token == turn.token and claim.agent == agent]
-        written = [c for c in own if c.space == "path" and c.mode == WRITE and c not in of_turn]
-        touched = set(changed_paths(self._ctx, old, self._order.tip)) | set(changed_paths(self._ctx, old, new))
-        landed = [claim for claim in written if any(covers_item(state, claim, Item("path", path)) for path in touched)]
-        for holder in {claim.agent for claim in landed}:
-            unclean = set(dirty_paths(world, [c.path for c in landed if c.agent == holder], holder))
-            landed = [claim for claim in landed if claim.agent != holder or claim.path not in unclean]
-        items = list(to_release(state, world, self._actor, the_task(state, self._task))) if self._task else []
-        of_task = [claim for claim in own if claim.item in items and claim.agent == agent]
-        found: list[Claim] = [*of_turn, *landed, *of_task]
-        return tuple(dict.fromkeys(claim.key for claim in found))
 
     def _commit_together(self, begin: Begin) -> Row:
         """Events and trunk in one atomic push to the remote."""
@@ -247,11 +232,6 @@ class Landing:
                         continue
                 return {key: value for key, value in following.follow().items() if value}
         raise StoreError(f"git could not move {ref}: {trouble}", hints=("nothing has landed",))
-
-
-def released(items: tuple[tuple[str, str, str], ...]) -> list[str]:
-    """The released claims, as they are shown, without turns."""
-    return [shown(path, space) for space, path, _ in items if not is_turn_item(Item(space, path))]
 
 
 def _lost(result: Row) -> Row:

@@ -6,6 +6,7 @@ from gitcoord.base.errors import GitcoordError, Refused, refused
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import (
+    INTENT,
     WRITE,
     Item,
     all_claims,
@@ -20,8 +21,9 @@ from gitcoord.claims.requests import directory_of, own_request, requests_around
 from gitcoord.claims.service import leave, release_unworked, take
 from gitcoord.claims.take import Take
 from gitcoord.git.commands.objects import diff_names, merge_base
+from gitcoord.landing.bring import Order
 from gitcoord.landing.events.landing import is_own
-from gitcoord.landing.model import LEASE, MOST_FIRST
+from gitcoord.landing.model import LEASE, MOST_FIRST, SQUASH
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
@@ -29,7 +31,7 @@ from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
 from gitcoord.policy.waiting import highest_priority
 from gitcoord.sessions.service import beat
-from gitcoord.startup.annotations import Callable, Iterable
+from gitcoord.startup.annotations import Callable
 
 
 def changed_paths(ctx: Context, old: str, tip: str) -> list[str]:
@@ -39,18 +41,25 @@ def changed_paths(ctx: Context, old: str, tip: str) -> list[str]:
     return answer.require("git cannot list what the branch changes").entries
 
 
-def needed(ctx: Context, snapshot: Snapshot, source: Source, agent: str, paths: Iterable[str]) -> tuple[Item, ...]:
-    """The paths for which this landing needs claims: marked ones, and those that others hold, if the agent has no claim yet."""
-    state, found = snapshot.state, list(paths)
+def needed(ctx: Context, snapshot: Snapshot, source: Source, agent: str, order: Order, old: str) -> tuple[Item, ...]:
+    """The paths for which this landing needs claims: marked ones, and those that others hold. Not those that the agent has claimed, or an
+    agent whose commits land; of a squashed commit, only one agent counts."""
+    state, found = snapshot.state, changed_paths(ctx, old, order.tip)
     marked = source.policy(found)
-    own = [c for c in all_claims(state) if c.mode == WRITE and c.space == "path" and is_own(c.agent, agent)]
+    written = [c for c in all_claims(state) if c.mode == WRITE and c.space == "path"]
+    foreign = order.how != SQUASH and any(not is_own(claim.agent, agent) for claim in written)
+    named = ctx.world(snapshot).agents_of(old, order.tip) if foreign else ()
+    own = [claim for claim in written if is_own(claim.agent, agent) or claim.agent in named]
     items = []
     for path in found:
         item = Item("path", path)
         if any(covers_item(state, claim, item) for claim in own):
             continue
         others = [c for c in overlapping(state, item) if not is_own(c.agent, agent)]
-        if marked.of(path).claim or any(not compatible(c.mode, WRITE) for c in others):
+        modes = {claim.mode for claim in others if not compatible(claim.mode, WRITE)}
+        if modes == {INTENT}:
+            continue  # it keeps all others from writing there, and does not conflict with a landing
+        if marked.of(path).claim or modes:
             items.append(item)
     return tuple(items)
 

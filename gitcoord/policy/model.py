@@ -117,6 +117,8 @@ class Policy(NamedTuple):
     validators: tuple[Validator, ...] = ()
     lands: bool = True  # what is judged lands, or is deployed from where it is; False: it is on a work branch
 
+    in_turn: bool = False  # what is judged is a landing in its turn, with which intents of others do not conflict
+
     def placed(self, lands: Callable[[], bool]) -> Policy:
         """The policy for what is judged at a place where work lands, or not: asked only where that matters."""
         return self._replace(lands=lands()) if any(each.landing for each in self.attributes.values()) else self

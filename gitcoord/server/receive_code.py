@@ -143,8 +143,9 @@ class CodePush(GateBase):
         found = []
         for gathered in self._gathered:
             move, is_sync = gathered.move, gathered.move.ref == self._trunk
-            if is_sync:
-                self._require_landing(gathered, landed)
+            self.in_turn = is_sync and self._is_landing(move.new, landed)
+            if is_sync and not self.in_turn:
+                self._require_landing(gathered)
             stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
             lands = _yes if is_sync or gathered.deploys else _no
             outcome = self._judge(gathered.policy, gathered.steps, pushed=True, lands=lands)
@@ -153,14 +154,14 @@ class CodePush(GateBase):
             found.append((outcome, stale))
         return found
 
-    def _require_landing(self, gathered: _Gathered, landed: set[str]) -> None:
-        """Refused where trunk's policy lets agents move it by landings alone, and this is none."""
-        if self.actor.person or gathered.move.new in landed:
+    def _is_landing(self, new: str, landed: set[str]) -> bool:
+        """Is this a tip that lands: with this push, or by a record that came first, where pushes are not atomic?"""
+        return new in landed or new in {landing.new for landing in open_landings(self._snapshot.state)}
+
+    def _require_landing(self, gathered: _Gathered) -> None:
+        """Refused where trunk's policy lets agents move it by landings alone; this is none."""
+        if self.actor.person or not rules_of(Source(self._ctx, gathered.policy).pairs).only:
             return
-        if not rules_of(Source(self._ctx, gathered.policy).pairs).only:
-            return
-        if gathered.move.new in {landing.new for landing in open_landings(self._snapshot.state)}:
-            return  # its record comes first where pushes are not atomic
         raise refused(
             "landing", f"'{printable(self.sync)}' is moved by landings alone ([land] only)", "git coord land <branch>"
         )

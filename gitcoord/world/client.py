@@ -193,6 +193,12 @@ class ClientWorld(World):
         tip = self._trunk_afterwards()
         return within(self.ctx, [tip], commits) if tip else []
 
+    @memoized
+    def agents_of(self, old: Oid, new: Oid) -> list[str]:
+        from gitcoord.claims.work_facts import agents_of
+
+        return agents_of(self.ctx, old, new)
+
     def _trunk_afterwards(self) -> Oid | None:
         """The tip of trunk where work lands, once this transaction's own move has happened."""
         from gitcoord.ledger.format import format_record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cli.support import World
 from tests.landing.support import Trunk
-from tests.support import CLAIM, run_command
+from tests.support import CLAIM, git, run_command
 
 
 def _claim(trunk: Trunk, agent: str, *words: str) -> None:
@@ -52,3 +52,34 @@ def test_a_dry_run_changes_nothing(world: World) -> None:
     assert world.git("for-each-ref") == before
     assert "the landing of alice had been interrupted" in trunk.land("bob").err
     trunk.nothing_left()
+
+
+def test_claims_of_agents_whose_commits_land_are_released_unless_something_is_uncommitted(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("bob", {"b": "1\n", "dir/b": "1\n"})
+    tree = trunk.branch("alice", {"a": "1\n"})
+    for agent, *paths in (("bob", "b", "dir/b"), ("carol", "a")):
+        run_command([*CLAIM, *paths], trunk.tree("bob"), world.environ(agent, {}))
+    git(tree, "merge", "-q", "--no-ff", "-m", "bob's", "bob")
+    (trunk.tree("bob") / "dir/b").write_text("not committed\n")
+    assert trunk.land("alice", "--wait", "0", "--json").json["error"] == "held", "carol has no part in it"
+    world.free("carol")
+    done = trunk.land("alice", "--json")
+    assert done.code == 0 and done.json["released"] == ["b"], done
+    assert world.claims() == ["path/dir/b/@bob"]
+    assert world.coord("fsck").code == 0
+
+
+def test_an_intent_does_not_keep_a_landing_waiting_and_its_holder_is_told(world: World) -> None:
+    trunk = Trunk(world, marks="text gitcoord-claim\n")
+    trunk.branch("alice", {"text": "alice\n"})
+    world.take("text", "--mode", "intent", agent="bob")
+    done = trunk.land("alice", "--wait", "0", "--json")
+    assert done.code == 0 and done.json["told"] == ["bob"], done
+    assert world.claims() == ["path/text/@bob"]
+    told = world.claim("text", agent="bob")
+    assert f"changed on main: alice has landed ({trunk.tip[:12]})" in told.out, told
+    world.free("bob")
+    trunk.commit("alice", {"text": "again\n"})
+    world.take("text", "--mode", "read", agent="bob")
+    assert trunk.land("alice", "--wait", "0", "--json").json["error"] == "held", "a reader relies on what is there"

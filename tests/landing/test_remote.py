@@ -113,3 +113,14 @@ def test_the_host_refuses_trunk(fleet: Fleet, machines: list[Machine]) -> None: 
     old.unlink()
     assert _land(one, agent="alice").code == 0
     fleet.assert_sound()
+
+
+def test_an_intent_of_another_machine_does_not_conflict(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    one, two = machines
+    assert two.claim("--mode", "intent", "shared/a", agent="bob").code == 0
+    _branch(one, "topic", {"shared/a": "new\n"})
+    done = _land(one, "--wait", "0", "--json", agent="alice")
+    assert done.code == 0 and done.json["told"] == ["bob"], done
+    assert _trunk(fleet, "shared/a") == "new\n"
+    assert "topic has landed" in two.claim("shared/a", agent="bob").out
+    fleet.assert_sound()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.wait import Wait
@@ -131,3 +131,14 @@ def test_settings() -> None:
     for wrong in (("land.how", "push"), ("land.timeout", "soon"), ("land.only", "perhaps")):
         with pytest.raises(CouldNotJudge, match=wrong[0]):
             rules_of([wrong])
+
+
+def test_claims_of_others_are_released_where_their_commits_land(world: World) -> None:
+    world.must("claim", Take(Actor("bob"), paths("b")))
+    turn(world, "alice")
+    items = (("resource", "land/main", "alice"), ("path", "b", "bob"))
+    with pytest.raises(UsageError, match="by 'bob'"):
+        world.must("landing", begin("alice", items=items))
+    world.agents, world.trunk = ["bob"], {NEW}
+    world.must("landing", begin("alice", items=items, together=True))
+    assert holders(world) == set()

@@ -150,6 +150,12 @@ def last_agent(env: Env, path: str, since: object) -> Answer:
     return run(argv, env)
 
 
+def log_agents(env: Env, old: str, new: str) -> Answer:
+    """The agents that trailers name, a line each, of the commits that `new` contains and `old` does not."""
+    form = "--format=%(trailers:key=Agent,valueonly)"
+    return run([*ORIGINAL, "log", "--no-show-signature", form, new, f"^{old}", "--"], env)
+
+
 # --- merges --------------------------------------------------------------------------------------------------------
 
 

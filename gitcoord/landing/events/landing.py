@@ -87,9 +87,11 @@ def _rows(state: State, command: Begin, world: World) -> list[Record]:
     for agent in {agent for _, _, agent in command.items}:
         prefetch_own(state, [Item(space, path) for space, path, holder in command.items if holder == agent], agent)
     claims: list[Claim] = []
+    others = {holder for _, _, holder in command.items if not is_own(holder, command.actor.agent)}
+    strangers = others.difference(world.agents_of(command.old, command.new) if others else ())
+    if strangers:
+        raise UsageError(f"no commit that lands is by '{min(strangers)}': a landing releases claims on its own work")
     for space, path, holder in command.items:
-        if not is_own(holder, command.actor.agent):
-            raise UsageError(f"'{holder}' is another agent: a landing releases its own claims")
         claim = own_claim(state, Item(space, path), holder)
         if claim is not None:  # else it was lost meanwhile
             claims.append(claim)
@@ -138,8 +140,10 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} has checks that cannot be")
     for row in body["released"]:
         claim = own_claim(state, Item(row["space"], row["path"]), row["agent"])
-        if claim is None or claim.token != row["token"] or not is_own(row["agent"], event.agent):
-            raise Illegal(f"event {event.seq} will release '{printable(row['path'])}', which is not {event.agent}'s")
+        if claim is None or claim.token != row["token"]:
+            raise Illegal(
+                f"event {event.seq} will release '{printable(row['path'])}', which {row['agent']} does not hold"
+            )
     task = task_record(state, body["task"]) if body["task"] else None
     if body["task"] and (task is None or not_the_owner(state, task, event.agent) is not None):
         raise Illegal(f"event {event.seq} completes {printable(body['task'])}, which is not {event.agent}'s")
