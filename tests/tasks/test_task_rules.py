@@ -393,3 +393,17 @@ def test_a_sweep_takes_task_and_place_together() -> None:
     assert world.task(id).state == "open" and not world.claims()
     assert world.next("w2") == id and world.refused("assign", Assign(worker("w3"), other)).code == "cap"
     world.check()
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by its id", "the next one"])
+def test_a_task_that_needs_what_a_lost_owner_holds_opens_the_owners_task_again(named: bool) -> None:
+    """Else the owner, when it comes back, has a task without the claims for it."""
+    world = Queue()
+    first, _, second = world.add(
+        New("a", paths=paths("src")), "elsewhere", New("b", paths=paths("src/a"), priority="high")
+    )
+    world.must("assign", Assign(worker("w1"), first))
+    world.host.advance(3 * 3600)
+    assert world.next("w2", id=second if named else "") == second
+    assert (world.task(first).state, world.task(first).owner) == ("open", "") and not world.claims("w1")
+    world.check()

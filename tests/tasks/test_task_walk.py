@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from gitcoord.base.errors import UsageError
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.wait import Wait
@@ -221,6 +223,14 @@ def test_no_task_is_lost_or_has_two_owners_and_caps_hold() -> None:
     assert sum(walk.handed for walk in walks) > 2
     seen = {task.state for walk in walks for task in all_tasks(walk.world.state)}
     assert seen >= {"open", "active", "blocked", "done", "failed", "abandoned"}
+
+
+@pytest.mark.parametrize(
+    "seed", [336, 256, 298], ids=["a task by its id", "an accepted handoff", "a handoff of two tasks"]
+)
+def test_nobody_is_at_work_without_the_claims_for_it(seed: int) -> None:
+    """Histories in which an expired owner, or one with two tasks, lost the claims of a task and kept the task."""
+    walk_tasks(seed, 300)
 
 
 def test_a_decision_is_made_of_what_was_asked() -> None:

@@ -71,7 +71,7 @@ class Accept(NamedTuple):
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
     ttl: int = 0  # the task's ttl when the command is recalled; 0: as the settings say
-    lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
+    lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
 
 
 def decide(state: State, command: Accept, world: World) -> Decision:
@@ -127,18 +127,16 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
 
 
 def _end_expired(chain: Chain, command: Accept, world: World, expired: list[Judged]) -> list[Heartbeat]:
-    """End expired claims. An agent that loses a place under a cap loses its task with it."""
+    """End expired claims. An agent that loses what a task needs, or a place under a cap, loses its task with it."""
     if not expired:
         return []
-    beats = []
-    if any(is_cap((claim.space, claim.path)) for claim, _ in expired):
-        rows = lost(chain.state, world, chain.agent, command.lapsed)
-        beats = add_lapses(chain, world, rows)
-        known = [claim for claim, _ in expired]
-        expired = expired + [
-            row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known
-        ]
+    owners = {claim.agent for claim, _ in expired}
+    found = lost(chain.state, world, chain.agent, command.lapsed or ()) if command.lapsed != () else []
+    rows = [row for row in found if row[0].agent in owners]
     chain.grants = False
+    beats = add_lapses(chain, world, rows)
+    known = [claim for claim, _ in expired]
+    expired = expired + [row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known]
     return add_expire(chain, world, expired, beats)
 
 

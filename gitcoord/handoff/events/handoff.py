@@ -105,8 +105,10 @@ def check_facts(facts: Record | None) -> Record:
 def _claims(state: State, command: New) -> list[Claim]:
     """The claims to pass on: all, or for each item the claim on it or those below it; always those that the task needs.
 
-    Places under a cap stay with the worker, and claims of other tasks stay with their tasks.
+    Places under a cap stay with the worker, and claims that other tasks of the worker need stay with it.
     """
+    from gitcoord.tasks.events.assign import needed_beside
+
     agent = command.actor.agent
     found: dict[tuple[str, str], Claim] = {}
     missing = []
@@ -125,8 +127,11 @@ def _claims(state: State, command: New) -> list[Claim]:
         own = own_claim(state, item, agent)
         if own is not None:
             found[own.space, own.path] = own
-    staying = set() if command.items else {held.id for held in held_by(state, agent)} - {command.task}
-    return [claim for key, claim in found.items() if not is_cap(key) and claim.task not in staying]
+    if not command.items:
+        staying = {held.id for held in held_by(state, agent)} - {command.task}
+        beside = needed_beside(state, agent, command.task)
+        found = {key: c for key, c in found.items() if c.task not in staying and c.item not in beside}
+    return [claim for key, claim in found.items() if not is_cap(key)]
 
 
 def _needed(state: State, id: str) -> tuple[Item, ...]:

@@ -100,10 +100,8 @@ def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
     """Open the tasks of lost owners again before giving one out."""
     if command.lapsed == ():
         return []
-    # Any expired place under a cap may be taken, and its holder loses its task with it: look at all tasks.
-    named = bool(command.id) and not world.workers().caps
-    only = command.lapsed or ((command.id,) if named else ())
-    return collect(chain, world, lost(chain.state, world, command.actor.agent, only), command.only)
+    # Look at all tasks, also where one is named: what it needs may be an expired claim of another task's owner, who loses that task with it.
+    return collect(chain, world, lost(chain.state, world, command.actor.agent, command.lapsed or ()), command.only)
 
 
 def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Heartbeat]) -> Decision:
