@@ -1,82 +1,29 @@
-"""`take --wait`: a place in the queue, and a look at it whenever the ledger moves or a claim may have expired.
-
-On Linux a directory notification on `refs/heads` wakes the process; elsewhere it polls twice a second. Ctrl-C ends the wait.
-"""
+"""`take --wait` and `--queue`: a place in the queue, what is said about it, and leaving it."""
 
 from __future__ import annotations
 
-import time
-
-from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
-from gitcoord.base.names import LEDGER, TIP, claim_file, fold, printable, shell_word
+from gitcoord.base.names import printable, shell_word
+from gitcoord.claims.cli_sleep import PATIENCE, Overdue, Rest, in_time, later
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
 from gitcoord.claims.service import leave, wait
-from gitcoord.git.files import close, is_directory, open_to_read, read_file
-from gitcoord.git.host import isatty, terminal_width
 from gitcoord.ledger.sessions import Actor
-from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call, number
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import Row, put
+from gitcoord.terminal.screen import Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.claims.take import Take
-
-_POLL = 0.5
-_LONGEST = 15.0
-_PATIENCE = 1.0  # seconds for each place in the queue
-
-
-class Bell:
-    """Wakes a waiter (by SIGIO, blocked) when one of the directories changes; without notifications, twice a second."""
-
-    def __init__(self, *directories: str) -> None:
-        self._directories = directories
-        self._fds: list[int] = []
-        self._wait: Callable[[list[int], float], Any] | None = None
-        self.watch()
-
-    def watch(self) -> None:
-        """Begin, or begin anew: git removes a directory below `refs` when it packs the last ref in it."""
-        self.close()
-        try:
-            from _signal import SIG_BLOCK, SIGIO, pthread_sigmask, sigtimedwait
-            from fcntl import DN_CREATE, DN_DELETE, DN_MODIFY, DN_MULTISHOT, DN_RENAME, F_NOTIFY, fcntl
-
-            self._wait = sigtimedwait
-            self._signal = SIGIO
-            pthread_sigmask(SIG_BLOCK, [SIGIO])
-            for directory in filter(is_directory, self._directories):
-                self._fds.append(open_to_read(directory))
-                fcntl(self._fds[-1], F_NOTIFY, DN_CREATE | DN_DELETE | DN_MODIFY | DN_RENAME | DN_MULTISHOT)
-        except (ImportError, OSError):
-            self.close()
-
-    def wait(self, seconds: float, *others: int) -> tuple[int, int]:
-        """Wait for a change or another blocked signal: (signal or 0, sender or 0). It may return without a change."""
-        if not self._fds:
-            seconds = min(seconds, _POLL)
-            if not others or self._wait is None:
-                time.sleep(seconds)
-                return 0, 0
-        assert self._wait is not None
-        came = self._wait([self._signal, *others], seconds)
-        return (came.si_signo, came.si_pid) if came is not None else (0, 0)
-
-    def close(self) -> None:
-        while self._fds:
-            close(self._fds.pop())
 
 
 def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
     """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up.
 
     A process that is killed keeps its place, so that an agent whose tool ended the command can ask again."""
-    rest = Rest(call, command)
+    rest = Rest(call, command.items, command.actor.agent)
 
     def ask() -> Row:
         try:
@@ -86,7 +33,7 @@ def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
                 raise
             raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
         if "waiting" in result:
-            rest.patience = _PATIENCE * int(str(result["position"]))
+            rest.patience = PATIENCE * int(str(result["position"]))
             raise Waits(result)
         return result
 
@@ -109,37 +56,13 @@ def _given_up(call: Call, command: Wait) -> str:
     left: list[Row] = result["left"]  # type: ignore[assignment]
     returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
     words = [f"left the queue (ticket {row['ticket']})" for row in left]
-    words += [f"gave back {printable(str(row['path']))}, which was granted to you meanwhile" for row in returned]
+    words += [_returned(row) for row in returned]
     return ", ".join([*words, "nothing was claimed"] if words else ["nothing was changed"])
 
 
-class Rest:
-    """The sleep of a waiter: the event that grants its request wakes it, other events do so later.
-
-    A grant moves the claim's ref in the same transaction, before `refs/gitcoord/tip`. So most waiters need not read the ledger when it
-    moves. Where that ref does not show (packed, or a crash tore the transaction), the later look finds the grant.
-    """
-
-    def __init__(self, call: Call, command: Wait) -> None:
-        item, agent = command.items[0], command.actor.agent
-        keys = (fold(item.name, case=case) for case in (False, True))
-        self._refs = [f"{call.ctx.repo.common_dir}/refs/{claim_file(item.space, key, agent)}" for key in keys]
-        self._local = not call.ctx.remote
-        self._seen = self._own()
-        self.patience = 0.0  # seconds between a change and the look at it
-
-    def _own(self) -> list[bytes]:
-        """The claim's ref, as a file. There may be one already: of a weaker mode."""
-        return [read_file(ref) for ref in self._refs]
-
-    def __call__(self, bell: Bell, seconds: float) -> None:
-        end = time.monotonic() + (seconds if self._local else min(seconds, 1.0 if self.patience <= 2 else 5.0))
-        while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
-            rang, _ = bell.wait(left)
-            if not (rang and self._local):
-                break
-            end = min(end, time.monotonic() + self.patience)
-        self._seen = self._own()
+def _returned(row: Row) -> str:
+    again = f" (you hold it again, mode {row['mode']})" if "mode" in row else ""
+    return f"gave back {printable(str(row['path']))}, which was granted to you meanwhile{again}"
 
 
 class Waits(Refused):
@@ -209,7 +132,7 @@ def leave_queue(call: Call, actor: Actor, items: tuple[Item, ...], ticket: int) 
         )  # fmt: skip
     returned: list[Row] = result.get("returned", [])  # type: ignore[assignment]
     for row in returned:
-        call.screen.say(f"gave back {printable(str(row['path']))}, which was granted to you meanwhile")
+        call.screen.say(_returned(row))
     if not (left or returned):
         call.screen.say(
             f"nobody waits with ticket {ticket}" if ticket
@@ -228,132 +151,3 @@ def promote(call: Call, values: Values, words: list[str]) -> int:
     paths = printable(", ".join(result["paths"]))
     call.screen.say(f"the request of {result['agent']} for {paths} (ticket {result['ticket']}) is {result['priority']}")
     return 0
-
-
-_MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves
-
-
-def in_time(
-    call: Call,
-    ask: Callable[[], Row],
-    seconds: int,
-    rest: Callable[[Bell, float], object] = Bell.wait,
-    overdue: Overdue | None = None,
-) -> Row:
-    """Repeat `ask` until it is not refused by one of `_MAY_END`, and `rest` in between. TimedOut after `seconds`."""
-    bell = Bell(*(f"{call.ctx.repo.common_dir}/{ref.rpartition('/')[0]}" for ref in (LEDGER, TIP)))
-    progress = Progress(call)
-    overdue = overdue or Overdue(call)
-    start = time.monotonic()
-    is_shared = False
-    try:
-        while True:
-            try:
-                return ask()
-            except Refused as refused:
-                if refused.code not in _MAY_END:
-                    raise
-                left = start + seconds - time.monotonic()
-                if left <= 0:
-                    raise TimedOut(
-                        f"waited {format_duration(seconds)}: {refused.message}",
-                        hints=refused.hints[1:],
-                        data=refused.data,
-                    ) from None
-                if call.ctx.remote and not is_shared:
-                    is_shared = True
-                    _share_connection(call)
-                held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
-                progress.show(held, start, left, refused.message, getattr(refused, "key", ""))
-                late = overdue.check(held, time.monotonic() - start)
-                rest(bell, min(left, _soonest(held), progress.period, late))
-                bell.watch()
-    finally:
-        progress.clear()
-        bell.close()
-
-
-def _share_connection(call: Call) -> None:
-    """A waiter looks at the remote again and again: over ssh, through one connection for all waiters of this clone that log in alike."""
-    from gitcoord.git.commands.remotes import share_connection
-
-    share_connection(call.ctx.repo.env, call.ctx.remote, call.ctx.repo.scratch)
-
-
-def later(message: str) -> Refused:
-    """The refusal that makes a waiter ask again."""
-    return Refused(Refusal("later", message))
-
-
-def _soonest(held: list[Row]) -> float:
-    """Seconds until the first of these claims may expire."""
-    times = [claim["expires_in_seconds"] for claim in held]
-    return max(0.2, min([_LONGEST, *(t + 0.2 for t in times if isinstance(t, int))]))
-
-
-class Overdue:
-    """Runs the alert command, if one is set, when a holder takes twice as long as it expected (default: its ttl)."""
-
-    def __init__(self, call: Call, command: Wait | None = None) -> None:
-        self._call = call
-        self._command = command
-        self._earlier: float | None = None
-        self._on = bool(call.ctx.settings.get("gitcoord.alert"))
-
-    def check(self, held: list[Row], waited: float) -> float:
-        """Alert for overdue holders; gives the seconds until the next check."""
-        soonest = _LONGEST
-        if self._on and self._earlier is None:
-            self._earlier = self._waited_earlier(waited)
-        waited += self._earlier or 0
-        for claim in held if self._on else ():
-            left = 2 * int(str(claim["expected_seconds"] or claim["ttl_seconds"])) - waited
-            if left >= 0:
-                soonest = min(soonest, left + 0.1)
-            else:
-                self._alert(claim, int(waited))
-        return soonest
-
-    def _waited_earlier(self, waited: float) -> float:
-        """Seconds for which the request was in the queue before this process began: the same request again keeps its ticket."""
-        if self._command is None:
-            return 0.0
-        from gitcoord.claims.requests import own_request
-        from gitcoord.ledger.snapshot import read_snapshot
-
-        state = read_snapshot(self._call.ctx).state
-        mine = own_request(state, self._command.items[0], self._command.actor.agent)
-        return max(0.0, self._call.ctx.host.wall() - mine.at - waited) if mine is not None else 0.0
-
-    def _alert(self, claim: Row, waited: int) -> None:
-        from gitcoord.ledger.alerts import alert_of_wait
-
-        try:
-            alert_of_wait(self._call.ctx, self._call.actor().agent, claim, waited)
-        except (GitcoordError, OSError):
-            pass  # a failed alert does not end the wait
-
-
-class Progress:
-    """Shows the wait: on a terminal one line that counts up, elsewhere a line whenever the holders change."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._live = isatty(2) and not call.screen.quiet and not call.screen.json
-        self._last = ""
-        self.period = 1.0 if self._live else _LONGEST
-
-    def show(self, held: list[Row], start: float, left: float, words: str = "", key: str = "") -> None:
-        who = sorted({f"{printable(str(claim['path']))} held by {claim['agent']}" for claim in held})
-        words = words or ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
-        before, self._last = self._last, key or words  # first, so that Ctrl-C in between finds a line to clear
-        if self._live:
-            waited = time.monotonic() - start
-            of = f"{format_duration(int(waited))} of {format_duration(round(waited + left))}"
-            put(2, "\r\x1b[K" + f"waiting {of}: {words}"[: terminal_width(2) - 1])
-        elif self._last != before:
-            self._call.screen.note(f"waiting: {words}")
-
-    def clear(self) -> None:
-        if self._live and self._last:
-            put(2, "\r\x1b[K")

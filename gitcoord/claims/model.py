@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, Record, Shape, check, record_of
+from gitcoord.base.codec import Malformed, Record, Shape, check, has_shape, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.ledger.format import folds_case, format_record
@@ -17,6 +17,7 @@ MODES = (READ, INTENT, WRITE)
 DEFAULT_TTL = 30 * 60
 _AT_ONCE = 32  # directories that are read together
 MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
+UNCONFIRMED = "unconfirmed"  # the rule by which a grant that nobody confirms is expired
 TURN = "land/"  # resources so named are turns of landing (`gitcoord/landing`)
 
 _CLAIM = {
@@ -25,9 +26,8 @@ _CLAIM = {
 }  # fmt: skip
 
 
-_CLAIM_OPTIONAL: dict[str, Shape] = {
-    "reserved": {"ticket": int, "priority": str, "blocking": bool, "missed": int, "reserve": int}
-}  # fmt: skip
+_CLAIM_OPTIONAL: dict[str, Shape] = {"reserved": dict}
+_RESERVED: Shape = {"ticket": int, "priority": str, "blocking": bool, "missed": int, "reserve": int}
 
 
 class Item(NamedTuple):
@@ -71,6 +71,8 @@ class Claim(NamedTuple):
     @classmethod
     def from_record(cls, record: Record, file: str) -> Claim:
         found = check(record, _CLAIM, file, _CLAIM_OPTIONAL)
+        if "reserved" in found and not _is_reservation(found["reserved"]):
+            raise Malformed(f"{file} holds a reservation of the wrong shape")
         return cls._make([*(found[key] for key in _CLAIM), found.get("reserved")]).checked(file)
 
     def to_record(self) -> Record:
@@ -95,6 +97,11 @@ class Claim(NamedTuple):
     def item(self) -> Item:
         return Item(self.space, self.path)
 
+    def weaker(self) -> Claim | None:
+        """The agent's earlier claim that a grant has replaced. It is back when nobody confirms the grant."""
+        before = self.reserved.get("before") if self.reserved is not None else None
+        return None if before is None else Claim._make([*values_of(before, _CLAIM, "a weaker claim"), None])
+
     @property
     def key(self) -> tuple[str, str, str]:
         """No two claims have the same space, path and agent."""
@@ -108,6 +115,15 @@ class Claim(NamedTuple):
             "since": self.at, "expected_seconds": self.expected, "reason": self.reason, "task": self.task,
             "base": self.base, "units": self.units,
         }  # fmt: skip
+
+
+def _is_reservation(record: Record) -> bool:
+    rest = {key: value for key, value in record.items() if key not in ("held", "before")}
+    return (
+        has_shape(rest, _RESERVED)
+        and has_shape(record.get("held", []), [(str, str)])
+        and (type(record.get("before", {})) is dict)
+    )
 
 
 class Grant(NamedTuple):
@@ -231,15 +247,26 @@ def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, 
     for claim in others:
         if claim not in sharers and not compatible(claim.mode, mode):
             verdict = expiry_of_claim(state, world, claim)
-            (conflicts.expired if verdict.expired else conflicts.live).append((claim, verdict))
+            left = [row for row in _left(state, world, claim, verdict) if not compatible(row[0].mode, mode)]
+            conflicts.live.extend(left)
+            if verdict.expired and not left:
+                conflicts.expired.append((claim, verdict))
     if sum(c.units for c in sharers) + units > capacity:
         # Too few units are left: expired claims give theirs back. If that is not enough, all live claims conflict.
         judged = [(c, expiry_of_claim(state, world, c)) for c in sharers]
         conflicts.expired.extend(row for row in judged if row[1].expired)
-        live = [row for row in judged if not row[1].expired]
+        live = [row for each in judged for row in _left(state, world, *each)]
         if sum(c.units for c, _ in live) + units > capacity:
             conflicts.live.extend(live)
     return conflicts
+
+
+def _left(state: State, world: World, claim: Claim, verdict: Expiry) -> list[tuple[Claim, Expiry]]:
+    """The claim that is there after an expiry by this verdict: the claim itself, the weaker one before it, or none."""
+    if not verdict.expired:
+        return [(claim, verdict)]
+    weaker = claim.weaker() if verdict.rule == UNCONFIRMED else None
+    return [(weaker, expiry_of_claim(state, world, weaker))] if weaker is not None else []
 
 
 def expiry_of_claim(state: State, world: World, claim: Claim) -> Expiry:
@@ -254,7 +281,12 @@ def expiry_of_claim(state: State, world: World, claim: Claim) -> Expiry:
     if record is None or record.state != OPEN or record.session != claim.session:
         return Expiry(True, "session over", 0)
     left = world.granted_seen(claim.token) + int(claim.reserved["reserve"]) * 1000 - world.mono
-    return Expiry(left < 0, "unconfirmed", max(0, left // 1000))
+    weaker = claim.weaker() if left < 0 else None
+    if weaker is not None:
+        silent = expiry_of(state, world, claim.agent, claim.session, max(claim.ttl, weaker.ttl))
+        if silent.expired:
+            return silent  # it keeps neither
+    return Expiry(left < 0, UNCONFIRMED, max(0, left // 1000))
 
 
 def is_turn(state: State, claim: Claim) -> bool:

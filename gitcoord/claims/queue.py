@@ -16,7 +16,7 @@ from gitcoord.base.errors import refused
 from gitcoord.base.names import RESOURCE, covers, printable, shown
 from gitcoord.claims.deadlock import reachable, stuck_with, waits_for
 from gitcoord.claims.events.claim import require_free
-from gitcoord.claims.model import MODES, WRITE, Item, compatible, file_of, is_turn_item, key_of, own_claim
+from gitcoord.claims.model import WRITE, Item, compatible, file_of, is_turn_item, key_of
 from gitcoord.claims.requests import (
     NEXT,
     PRIORITIES,
@@ -250,7 +250,7 @@ def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, .
         near = queue.beside([key for key in keys if not key.startswith(READY)])
         near.update(queue.around(plain_request("", (NEXT,), WRITE, 1)))  # whatever is free, a task may need it
         first = list(near.values())
-    return tuple(_row(world, *grant) for grant in queue.grants(first))
+    return tuple(_row(after, world, *grant) for grant in queue.grants(first))
 
 
 def _frees(before: State, key: str, record: Record | None) -> bool:
@@ -262,11 +262,12 @@ def _frees(before: State, key: str, record: Record | None) -> bool:
     return bool(old["units"] > record["units"] or (old["mode"] == WRITE != record["mode"]))
 
 
-def _row(world: World, request: Request, past: list[Request]) -> Record:
+def _row(state: State, world: World, request: Request, past: list[Request]) -> Record:
+    items = request.given(state)
     return {
-        "ticket": request.ticket, "agent": request.agent, "items": [list(item) for item in request.items],
+        "ticket": request.ticket, "agent": request.agent, "items": [list(item) for item in items],
         "past": [each.ticket for each in past],
-        "capacity": {item.name: capacity_for(world, item) for item in request.items if item.space == RESOURCE},
+        "capacity": {item.name: capacity_for(world, item) for item in items if item.space == RESOURCE},
     }  # fmt: skip
 
 
@@ -280,17 +281,8 @@ def _granted(state: State, request: Request, past: list[Request], seq: int, at: 
 
 
 def _claims_of(state: State, request: Request, seq: int, at: int, nonce: str) -> Changes:
-    """The claims of a granted request. A grant takes nothing away: a stronger claim that the agent holds stays as strong."""
-    changes: Changes = {}
-    for claim in request.claims(seq, at, nonce):
-        file = file_of(state, claim.item, claim.agent)
-        own = own_claim(state, claim.item, claim.agent)
-        if own is not None:
-            mode = max(own.mode, claim.mode, key=MODES.index)
-            base = own.base if own.mode == WRITE else claim.base
-            claim = claim._replace(mode=mode, units=max(own.units, claim.units), base=base)
-        changes[file] = claim.to_record()
-    return changes
+    claims = request.claims(state, seq, at, nonce)
+    return {file_of(state, claim.item, claim.agent): claim.to_record() for claim in claims}
 
 
 def apply_grants(state: State, event: Event, changes: Changes) -> Changes:
@@ -318,7 +310,7 @@ def _applied(state: State, event: Event, row: Record) -> Changes:
     request = Request.from_record(record, file) if record is not None else None
     if request is not None and NEXT in request.items:
         request = task_rules().form_for(state, request, items)
-    if request is None or request.ticket != row["ticket"] or list(request.items) != items:
+    if request is None or request.ticket != row["ticket"] or list(request.given(state)) != items:
         raise Illegal(f"event {event.seq} grants a request of '{agent}' that is not there")
     holder = agent_record(state, agent)
     if holder is None or (holder.state, holder.session) != (OPEN, request.session):
@@ -328,7 +320,7 @@ def _applied(state: State, event: Event, row: Record) -> Changes:
     for item in items:
         capacity = row["capacity"].get(item.name, 1)
         require_free(state, event._replace(agent=agent), item, request.mode, request.units, capacity)
-    past = _passed(state, event, agent, items, row["past"])
+    past = _passed(state, event, agent, list(request.items), row["past"])
     return _granted(state, request, past, event.seq, event.at, event.nonce)
 
 

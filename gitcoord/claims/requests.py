@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, Shape, record_of, values_of
 from gitcoord.base.names import RESOURCE, claim_dir, shown
-from gitcoord.claims.model import MODES, Claim, Item, compatible, file_of, key_of, overlapping
+from gitcoord.claims.model import MODES, WRITE, Claim, Item, compatible, file_of, key_of, overlapping, own_claim
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.startup.annotations import Iterable
@@ -68,11 +68,37 @@ class Request(NamedTuple):
         """Is this the same request once more? Then it keeps its ticket."""
         return set(self.items) == set(items) and (self.mode, self.units) == (mode, units)
 
-    def claims(self, seq: int, at: int, nonce: str) -> list[Claim]:
-        """The claims that this request becomes when an event grants it."""
-        kept = {key: getattr(self, key) for key in ("ticket", "priority", "blocking", "missed", "reserve")}
+    def given(self, state: State) -> tuple[Item, ...]:
+        """The items that a grant gives: those that the agent does not hold already as it asks for them, which stay as they are."""
+        owns = {item: self._own(state, item) for item in self.items}
+        return tuple(item for item, own in owns.items() if own is None or not self.is_met(own)) or self.items
+
+    def claims(self, state: State, seq: int, at: int, nonce: str) -> list[Claim]:
+        """The claims that this request becomes when an event grants it, each with all that is needed to undo it."""
+        given = self.given(state)
+        kept: Record = {key: getattr(self, key) for key in ("ticket", "priority", "blocking", "missed", "reserve")}
+        if len(given) < len(self.items):
+            kept["held"] = [list(item) for item in self.items if item not in given]
+        return [self._claim(item, self._own(state, item), kept, seq, at, nonce) for item in given]
+
+    def _claim(self, item: Item, own: Claim | None, kept: Record, seq: int, at: int, nonce: str) -> Claim:
         said = (self.mode, seq, self.ttl, self.expected, self.reason, self.task, self.base, nonce, at, self.units)
-        return [Claim(item.name, item.space, self.agent, self.session, *said, kept) for item in self.items]
+        claim = Claim(item.name, item.space, self.agent, self.session, *said, kept)
+        if own is None:
+            return claim
+        return claim._replace(
+            mode=max(own.mode, self.mode, key=MODES.index), units=max(own.units, self.units),
+            reason=self.reason or own.reason, task=self.task or own.task,
+            base=own.base if own.mode == WRITE else self.base,
+            reserved={**kept, "before": own._replace(reserved=None).to_record()},
+        )  # fmt: skip
+
+    def _own(self, state: State, item: Item) -> Claim | None:
+        own = own_claim(state, item, self.agent)
+        return own if own is not None and own.session == self.session else None
+
+    def is_met(self, own: Claim) -> bool:
+        return MODES.index(own.mode) >= MODES.index(self.mode) and own.units >= self.units
 
 
 def task_item(id: str) -> Item:
@@ -158,7 +184,7 @@ def returned(claims: list[Claim], ticket: int) -> Request | None:
     missed = int(kept["missed"]) + 1
     if missed >= MOST_MISSED:
         return None
-    items = asked_items(tuple(claim.item for claim in claims))
+    items = asked_items((*(claim.item for claim in claims), *(Item(*pair) for pair in kept.get("held", ()))))
     said = ("", "") if items == (NEXT,) else (first.reason, first.task)
     return Request(
         ticket, first.agent, first.session, items, min((claim.mode for claim in claims), key=MODES.index),
@@ -175,9 +201,8 @@ def consume(state: State, agent: str, changes: Changes) -> None:
     for request in {each.ticket: each for each in asked if each is not None}.values():
         files = [file_of(state, item, agent) for item in request.items]
         records = [changes[file] if file in changes else state.get(file) for file in files]
-        held = [(MODES.index(r["mode"]), r["units"]) for r in records if r is not None]
-        mode, units = MODES.index(request.mode), request.units
-        if len(held) == len(files) and all(m >= mode and u >= units for m, u in held):
+        claims = [Claim.from_record(r, file) for r, file in zip(records, files) if r is not None]
+        if len(claims) == len(files) and all(map(request.is_met, claims)):
             drop(state, request, changes)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refused
-from gitcoord.claims.model import Item
+from gitcoord.base.names import shown
+from gitcoord.claims.model import Claim, Item
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
@@ -63,10 +65,26 @@ def leave(ctx: Context, command: Leave, *, gives_back: bool = True) -> dict[str,
 
     result = transact(ctx, decide, command, prefetch=parts_for(command.actor.agent, command.items))
     forget_waits(ctx, command.actor.agent, command.items or None)
-    granted = tuple(Item(*pair) for pair in result.pop("unconfirmed"))
+    granted = result.pop("unconfirmed")
     if granted and gives_back:
-        result["returned"] = release(ctx, command.actor, granted, dirty=True)["released"]
+        result["returned"] = give_back(ctx, command.actor, granted)
     return result
+
+
+def give_back(ctx: Context, actor: Actor, granted: list[Claim]) -> list[Record]:
+    """Give back grants that the agent does not want any more. What it held before in a weaker mode, it holds again."""
+    from gitcoord.claims.take import Take, decide
+
+    rows: list[Record] = []
+    for claim, weaker in ((claim, claim.weaker()) for claim in granted):
+        if weaker is not None:
+            said = (weaker.mode, weaker.ttl, weaker.expected, weaker.reason, weaker.task, weaker.base, weaker.units)
+            transact(ctx, decide, Take(actor, (claim.item,), *said, dirty=True))
+            nothing: Record = {"commit": "", "base": claim.base, "files": [], "landed": [], "kind": claim.space}
+            rows.append({"path": shown(claim.path, claim.space), "token": claim.token, **nothing, "mode": weaker.mode})
+    new = tuple(claim.item for claim in granted if claim.weaker() is None)
+    released: list[Record] = release(ctx, actor, new, dirty=True)["released"] if new else []  # type: ignore[assignment]
+    return rows + released
 
 
 def _decide_wait(state: State, command: Wait, world: World) -> Decision:

@@ -55,6 +55,7 @@ class Take(NamedTuple):
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
     part: bool = False  # of a larger command, which is not decided twice
     ahead: bool = False  # goes before all who wait
+    dirty: bool = False  # give up writing although there are uncommitted changes
 
 
 class _Terms(NamedTuple):
@@ -145,11 +146,12 @@ def _grant(
     open_session(chain, command.actor, world, admitted)
     if bodies:
         # If the session was just opened, kept claims have new tokens.
-        _give_up_writing(chain, command, world, own_claims(chain.state, items, agent))
+        owns = own_claims(chain.state, items, agent)
+        _give_up_writing(chain, command, world, owns)
         counted: set[int] = set()
         for body in bodies:
             chain.grants = body is bodies[-1]
-            past = _overtaken(chain, command, world, body, counted)
+            past = _overtaken(chain, command, world, body, {own.item for own in owns}, counted)
             chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None, past=past)
         require_no_deadlock(chain.state, world, agent)
     held = own_claims(chain.state, items, agent)
@@ -163,13 +165,15 @@ def _grant(
     )
 
 
-def _overtaken(chain: Chain, command: Take, world: World, body: Record, counted: set[int]) -> tuple[int, ...]:
-    """The tickets of the requests that this claim goes past; Refused where it has to wait for one. An item that the agent holds
-    already is its own before all who wait."""
+def _overtaken(
+    chain: Chain, command: Take, world: World, body: Record, held: set[Item], counted: set[int]
+) -> tuple[int, ...]:
+    """The tickets of the requests that this claim goes past; Refused where it has to wait for one. An item that the agent held
+    before this command, in whatever mode, is its own before all who wait."""
     if command.ahead or not chain.state.names("waits"):
         return ()
     items = tuple(Item(*pair) for pair in body["items"])
-    new = tuple(item for item in items if own_claim(chain.state, item, chain.agent) is None)
+    new = tuple(item for item in items if item not in held)
     past = [
         t
         for t in queue_rules().overtaken_by(chain.state, world, chain.agent, new, command.mode, body["units"])
@@ -215,7 +219,7 @@ def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim
         from gitcoord.claims.events.release import release_items
 
         chain.grants = False
-        release_items(chain, world, written, dirty=False)
+        release_items(chain, world, written, dirty=command.dirty)
 
 
 def _same(own: Claim | None, terms: _Terms, command: Take, admitted: Admission) -> bool:

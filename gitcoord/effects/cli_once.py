@@ -9,7 +9,7 @@ from typing import Any
 
 from gitcoord.base.errors import GitcoordError, TimedOut, UsageError
 from gitcoord.base.names import LEDGER, printable
-from gitcoord.claims.cli_wait import Bell
+from gitcoord.claims.cli_sleep import Bell
 from gitcoord.effects.events.done import NOT_STARTED
 from gitcoord.effects.once import MOST_CODE, check_key
 from gitcoord.effects.service import Runner, forget, listing

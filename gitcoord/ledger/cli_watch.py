@@ -12,7 +12,7 @@ from gitcoord.base.codec import dumps
 from gitcoord.base.errors import refused
 from gitcoord.base.names import check_word, covers, fold, printable, shown
 from gitcoord.claims import pathspec as spelling
-from gitcoord.claims.cli_wait import Bell
+from gitcoord.claims.cli_sleep import Bell
 from gitcoord.git.locks import flock
 from gitcoord.ledger.cli import check_kind
 from gitcoord.ledger.commit import Commit

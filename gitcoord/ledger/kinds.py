@@ -208,7 +208,7 @@ def kind_of(name: str) -> Kind:
 
 
 class QueueRules(Protocol):
-    """What events ask of the queue for claims, whose rules stand above them: `claims/queue.py`."""
+    """The questions that events ask the queue for claims, whose rules stand above them: `claims/queue.py`."""
 
     def freed_by(self, before: State, changes: Changes) -> list[str]: ...
     def grants_after(self, after: State, keys: list[str], world: World) -> tuple[Record, ...]: ...
@@ -226,7 +226,7 @@ def queue_rules() -> QueueRules:
 
 
 class TaskRules(Protocol):
-    """What the queue asks about requests for any task, whose rules stand above it: `tasks/waiters.py`."""
+    """The questions that the queue asks about requests for any task, whose rules stand above it: `tasks/waiters.py`."""
 
     def forms(self, state: State, world: World, request: Request) -> Iterable[Request]: ...
     def form_for(self, state: State, request: Request, items: list[Item]) -> Request | None: ...

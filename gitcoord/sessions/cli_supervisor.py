@@ -13,7 +13,7 @@ import time
 
 from gitcoord.base.errors import GitcoordError, Refused, UsageError
 from gitcoord.base.names import SESSIONS, printable, session_ref
-from gitcoord.claims.cli_wait import Bell
+from gitcoord.claims.cli_sleep import Bell
 from gitcoord.git.files import read_file
 from gitcoord.git.host import process_state
 from gitcoord.git.process import STARTED

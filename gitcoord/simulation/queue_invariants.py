@@ -34,6 +34,10 @@ class Waiters:
         self.claims: dict[str, Record] = {}
         self._command = ""  # the last command that claimed, and the tickets that it has overtaken
         self._counted: set[int] = set()
+        self._given_up: tuple[str, set[str]] = (
+            "",
+            set(),
+        )  # the last command that released, and the files of those claims
         self.passed: dict[int, int] = {}  # how often each ticket was overtaken, counted here
 
     def reset(self, claims: dict[str, Record], files: dict[str, Record]) -> None:
@@ -98,7 +102,12 @@ class Waiters:
             for k, r in claims.items()
             if r is None or k.rpartition("/")[2] not in granted or r["agent"] == event.agent
         }
-        new = [r for k, r in own.items() if r is not None and k not in self.claims and event.kind == "claim"]
+        if event.kind == "release":
+            self._given_up = (event.nonce, {key for key, record in own.items() if record is None})
+        # A holder that changes its mode releases and claims in one command: what it held is its own before all who wait.
+        mine = self._given_up[1] if event.nonce == self._given_up[0] else set()
+        held = self.claims.keys() | mine
+        new = [r for k, r in own.items() if r is not None and k not in held and event.kind == "claim"]
         for key, record in own.items():
             self._set(self.claims, key, record)
         fresh = {

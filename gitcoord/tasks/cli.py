@@ -44,7 +44,7 @@ def _assign(call: Call, values: Values, id: str) -> int:
 
 def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     """Take it, or wait in the queue up to `seconds`. At the end and at Ctrl-C the place is given up; a process that is killed keeps it."""
-    from gitcoord.claims.cli_wait import in_time
+    from gitcoord.claims.cli_sleep import in_time
 
     place = _Place(call, command)
     try:
@@ -87,7 +87,8 @@ class _Place:
 
     def ask(self) -> Row:
         """The task; or Refused with the place in the queue."""
-        from gitcoord.claims.cli_wait import later, standing_line
+        from gitcoord.claims.cli_sleep import later
+        from gitcoord.claims.cli_wait import standing_line
 
         result: Row = {}
         for _ in range(2):

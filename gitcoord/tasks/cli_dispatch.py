@@ -9,7 +9,7 @@ from typing import Any
 
 from gitcoord.base.errors import GitcoordError, Refused, UsageError, refused
 from gitcoord.base.names import LEDGER, check_agent, printable
-from gitcoord.claims.cli_wait import Bell
+from gitcoord.claims.cli_sleep import Bell
 from gitcoord.claims.facts import project_settings
 from gitcoord.claims.model import Item, overlapping, own_claim
 from gitcoord.claims.service import release, take

@@ -20,13 +20,13 @@ def join(call: Call, values: Values, words: list[str]) -> int:
         rows = tasks.several(call.ctx, ids)
         going = [row["id"] for row in rows if row["state"] not in (*OVER, "needs-human")]
         if going and seconds:
-            from gitcoord.claims.cli_wait import later
+            from gitcoord.claims.cli_sleep import later
 
             raise later(f"{len(ids) - len(going)} of {len(ids)} over; still going: {', '.join(going[:5])}")
         return {"tasks": rows, "going": going, "done": all(row["state"] == DONE for row in rows)}
 
     if seconds:
-        from gitcoord.claims.cli_wait import in_time
+        from gitcoord.claims.cli_sleep import in_time
 
         result = in_time(call, ask, seconds)
     else:

@@ -77,17 +77,15 @@ def leave(ctx: Context, command: Assign, *, gives_back: bool) -> bool:
     """Leave that queue; False where the agent was not in it any more. `gives_back`: release also what was granted meanwhile and
     not taken. Harmless to repeat."""
     from gitcoord.claims.events.leave import decide as decide_leave
-    from gitcoord.claims.model import Item
-    from gitcoord.claims.service import release
+    from gitcoord.claims.service import give_back
     from gitcoord.tasks.waiters import leave_for
 
     def decide(state: State, command: Assign, world: World) -> Decision:
         return decide_leave(state, leave_for(state, world, command), world)
 
     result = transact(ctx, decide, command._replace(nonce="", keep=False))
-    granted = tuple(Item(*pair) for pair in result["unconfirmed"])
-    if granted and gives_back:
-        release(ctx, command.actor, granted, dirty=True)
+    if result["unconfirmed"] and gives_back:
+        give_back(ctx, command.actor, result["unconfirmed"])
     return bool(result["left"])
 
 

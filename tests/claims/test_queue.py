@@ -219,6 +219,21 @@ def test_leaving_gives_back_what_was_granted_meanwhile(world: World) -> None:
     assert world.claims() == ["path/src/@carol"], "what its holder knows of is released, not left"
 
 
+def test_leaving_an_upgrade_that_was_granted_meanwhile_leaves_what_was_held_before(world: World) -> None:
+    """Also where another one waits for the path, and where the file has uncommitted changes."""
+    for agent in ("alice", "bob"):
+        world.claim("--mode", "intent", "--reason", "mine", "app.txt", agent=agent)
+    assert world.claim("--queue", "app.txt", agent="bob").code == 3
+    assert world.claim("--queue", "app.txt", agent="carol").code == 3
+    (world.top / "app.txt").write_text("bob's\n")
+    world.free("alice")
+    again = "gave back app.txt, which was granted to you meanwhile (you hold it again, mode intent)\n"
+    assert world.claim("--leave", "app.txt", agent="bob").out == again
+    (claim,) = world.claim("list", "--json").json["claims"]
+    assert (claim["agent"], claim["mode"], claim["reason"]) == ("bob", "intent", "mine")
+    assert world.coord("fsck").code == 0
+
+
 def test_the_time_of_a_grant_begins_with_the_event_that_makes_it(world: World) -> None:
     """Nobody need look at a grant for it to be missed in the end; who confirms it leaves no note."""
     world.take("src")

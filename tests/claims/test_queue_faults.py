@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from gitcoord.claims.cli_wait import Rest
-from gitcoord.claims.events.wait import Wait
-from gitcoord.claims.model import Item
-from gitcoord.ledger.sessions import Actor
+from gitcoord.claims.cli_sleep import Rest
 from tests.claims.test_claim import _waits
 from tests.claims.test_queue import _queue
 from tests.cli.support import World
+from tests.ledger.world import paths
 from tests.server.clocks import LIBRARY, Clock
 from tests.support import CLAIM
 
@@ -113,14 +111,15 @@ class _Rings:
         return 1, 0
 
 
+@pytest.mark.parametrize("items", [("src",), ("held", "src")], ids=["one item", "beside one that is held"])
 @pytest.mark.parametrize("held", [False, True], ids=["nothing held", "a weaker claim held"])
-def test_a_waiter_is_woken_by_its_own_grant(tmp_path: Path, held: bool) -> None:
+def test_a_waiter_is_woken_by_its_own_grant(tmp_path: Path, held: bool, items: tuple[str, ...]) -> None:
     own = tmp_path / "refs/claims/path/src/@bob"
     own.parent.mkdir(parents=True)
     if held:
         own.write_text("1" * 40)
     call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=SimpleNamespace(common_dir=str(tmp_path)), remote=""))
-    rest = Rest(call, Wait(Actor("bob"), (Item("path", "src"),)))
+    rest = Rest(call, paths(*items), "bob")
     rest.patience = 3.0
     bell: Any = _Rings(lambda: None, lambda: own.write_text("2" * 40), lambda: None)
     rest(bell, 100.0)

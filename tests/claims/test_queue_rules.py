@@ -10,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.events.wait import Wait
-from gitcoord.claims.model import Item
+from gitcoord.claims.model import Item, file_of
 from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.handoff import New as Offer
-from gitcoord.ledger.event import Event, Illegal, apply
+from gitcoord.ledger.event import Event, Illegal, apply, refs_of
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.events.halt import Halt
@@ -409,6 +410,92 @@ def test_a_holders_upgrade_goes_before_the_queue(world: World) -> None:
     wait(world, "carol", "r")
     take(world, "bob", "r")
     assert {(c.agent, c.mode) for c in world.claims() if c.path == "r"} == {("bob", "write")}
+
+
+# --- nobody loses by waiting
+
+
+def test_a_grant_leaves_alone_what_is_held_already(world: World) -> None:
+    """bob's 'b' keeps its token and base, and stays his when he misses the reservation of 'a'."""
+    take(world, "bob", "b", base="old", reason="mine")
+    (before,) = world.claims("bob")
+    wait(world, "bob", "b", "a")
+    wait(world, "carol", "a")
+    event = release(world, "alice", "a")
+    assert event.granted[0]["items"] == [["path", "a"]]
+    assert {claim.path: claim for claim in world.claims("bob")}["b"] == before
+    wait(world, "carol", "a")  # sees it
+    world.host.advance(16)
+    assert wait(world, "carol", "a")["token"]
+    assert world.claims("bob") == [before]
+    (request,) = all_requests(world.state)
+    assert request.missed == 1 and set(request.items) == set(paths("a", "b")), "it waits for the same as before"
+    release(world, "carol", "a")
+    assert len(wait(world, "bob", "a", "b")["claims"]) == 2
+
+
+def test_a_stronger_claim_is_not_weakened_by_a_grant(world: World) -> None:
+    take(world, "bob", "b")
+    wait(world, "bob", "a", "b", mode="read")
+    release(world, "alice", "a")
+    assert {(c.path, c.mode) for c in world.claims("bob")} == {("a", "read"), ("b", "write")}
+
+
+@pytest.mark.parametrize(
+    "name, weak, strong, all_of_it", [("r", {"mode": "read"}, {}, {}), ("@gpu", {}, {"units": 3}, {"units": 3})]
+)
+def test_a_missed_upgrade_leaves_what_was_held_before(
+    world: World, name: str, weak: dict[str, Any], strong: dict[str, Any], all_of_it: dict[str, Any]
+) -> None:
+    take(world, "bob", name, **weak, ttl=3600, reason="mine")
+    take(world, "alice", name, **weak)
+    (before,) = world.claims("bob")
+    wait(world, "bob", name, **strong)
+    release(world, "alice", name)
+    (granted,) = world.claims("bob")
+    assert (granted.mode, granted.units, granted.reason) == ("write", strong.get("units", 1), "mine")
+    for _ in range(2):  # the second miss drops the request
+        assert world.refused("claim", Take(Actor("dave"), paths(name), **all_of_it)).code == "held"
+        world.host.advance(16)
+        assert world.refused("claim", Take(Actor("dave"), paths(name), **all_of_it)).code == "held", "bob is alive"
+        event = world.must("expire", Sweep(Actor("dave"))).events[-1]
+    (after,) = world.claims("bob")
+    assert after == before._replace(token=event.seq) and not waiting(world)
+    bob = world.agent("bob")
+    assert bob is not None and not bob["lost"]
+    assert refs_of(world.state, event) == {"refs/" + file_of(world.state, after.item, "bob"): True}
+    world.host.advance(2 * 3600)
+    take(world, "dave", name, **all_of_it)
+    assert not [c for c in world.claims("bob") if c.item == after.item], "and it expires as it would have"
+
+
+def test_a_reader_may_share_what_an_upgrade_missed(world: World) -> None:
+    take(world, "bob", "r", mode="read")
+    take(world, "alice", "r", mode="read")
+    wait(world, "bob", "r")
+    wait(world, "dave", "r", mode="read")
+    release(world, "alice", "r")
+    wait(world, "dave", "r", mode="read")  # sees the grant
+    world.host.advance(16)
+    assert wait(world, "dave", "r", mode="read")["token"]
+    assert {(c.agent, c.mode) for c in world.claims() if c.path == "r"} == {("bob", "read"), ("dave", "read")}
+
+
+def test_a_dead_agents_upgrade_and_what_it_held_expire_together(world: World) -> None:
+    take(world, "bob", "r", mode="read", ttl=60)
+    take(world, "alice", "r", mode="read")
+    wait(world, "bob", "r", ttl=60)
+    release(world, "alice", "r")
+    world.refused("claim", Take(Actor("dave"), paths("r")))
+    world.host.advance(400)
+    take(world, "dave", "r")
+    assert not world.claims("bob")
+
+
+def test_a_holder_gives_up_writing_before_all_who_wait(world: World) -> None:
+    wait(world, "bob", "a")
+    take(world, "alice", "a", mode="read")
+    assert [(c.agent, c.mode) for c in world.claims()] == [("alice", "read")] and waiting(world) == ["bob"]
 
 
 # --- any history

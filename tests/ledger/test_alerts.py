@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitcoord.claims.cli_wait import Overdue
+from gitcoord.claims.cli_sleep import Overdue
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Screen
 from gitcoord.world.open import environ, open_repository

@@ -16,7 +16,7 @@ OPTIONS: dict[str, Any] = json.loads(sys.argv[1])
 sys.path.insert(0, OPTIONS["root"])
 
 from gitcoord.base.errors import Refused  # noqa: E402
-from gitcoord.claims.cli_wait import Bell  # noqa: E402
+from gitcoord.claims.cli_sleep import Bell  # noqa: E402
 from gitcoord.handoff import service as handoff  # noqa: E402
 from gitcoord.handoff.events.handoff import New  # noqa: E402
 from gitcoord.ledger.sessions import Actor  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Claim, Item, all_claims, expiry_of_claim, file_of, own_claim
+from gitcoord.claims.model import UNCONFIRMED, Claim, Item, all_claims, expiry_of_claim, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hooks
 from gitcoord.ledger.sessions import (
@@ -92,8 +92,8 @@ def add_expire(
     """
     # In one order, whatever the command: where it only expires claims, a server makes it again as a sweep.
     expired = sorted(expired, key=lambda row: file_of(chain.state, row[0].item, row[0].agent))
-    beats = _add_event(chain, world, [row for row in expired if row[1].rule != "unconfirmed"], beats)
-    missed = {(claim.token, claim.agent): verdict for claim, verdict in expired if verdict.rule == "unconfirmed"}
+    beats = _add_event(chain, world, [row for row in expired if row[1].rule != UNCONFIRMED], beats)
+    missed = {(claim.token, claim.agent): verdict for claim, verdict in expired if verdict.rule == UNCONFIRMED}
     for (token, agent), verdict in sorted(missed.items()):
         # The event before may have granted some of it once more.
         claims = [c for c in all_claims(chain.state, agent) if c.token == token and c.reserved is not None]
@@ -153,7 +153,7 @@ def apply(state: State, event: Event) -> Changes:
     for entry in event.body["claims"]:
         if not valid_evidence(entry):
             raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
-    missed = [entry for entry in event.body["claims"] if entry["rule"] == "unconfirmed"]
+    missed = [entry for entry in event.body["claims"] if entry["rule"] == UNCONFIRMED]
     if missed:
         _put_back(state, event, missed, changes)
     return changes
@@ -161,7 +161,7 @@ def apply(state: State, event: Event) -> Changes:
 
 def _put_back(state: State, event: Event, entries: list[Record], changes: Changes) -> None:
     """The request behind a grant that nobody confirmed goes to the end of its class; the second time it is dropped."""
-    from gitcoord.claims.requests import asked_items, own_request, put, returned
+    from gitcoord.claims.requests import own_request, put, returned
 
     claims = [own_claim(state, Item(entry["space"], entry["path"]), entry["agent"]) for entry in entries]
     whole = {(claim.agent, claim.token, claim.reserved is None) for claim in claims if claim is not None}
@@ -171,8 +171,7 @@ def _put_back(state: State, event: Event, entries: list[Record], changes: Change
         raise Illegal(f"event {event.seq} ends a reservation in part, or several")
     request = returned(group, event.seq)
     # Where the agent has asked anew for one of the items, that request stands.
-    asked = asked_items(tuple(claim.item for claim in group))
-    if request is not None and not any(own_request(state, item, agent) for item in asked):
+    if request is not None and not any(own_request(state, item, agent) for item in request.items):
         put(state, request, changes)
 
 
@@ -185,7 +184,10 @@ def lose(state: State, event: Event, entries: list[Record]) -> Changes:
         claim = own_claim(state, item, holder)
         if claim is None or claim.token != entry["token"]:
             raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
-        changes[file_of(state, item, holder)] = None
+        weaker = claim.weaker() if entry.get("rule") == UNCONFIRMED else None
+        changes[file_of(state, item, holder)] = None if weaker is None else weaker._replace(token=event.seq).to_record()
+        if weaker is not None:
+            continue  # it has again what it held before
         row = Lost(item.space, item.name, entry["token"], event.agent, event.seq, event.kind)
         lost.setdefault(holder, []).append(row)
     state.prefetch(("file", agent_file(holder)) for holder in lost)
@@ -199,8 +201,14 @@ def lose(state: State, event: Event, entries: list[Record]) -> Changes:
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
-    claims = event.body["claims"]
-    return {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in claims}
+    rows = [(row, Item(row["space"], row["path"])) for row in event.body["claims"]]
+    return {"refs/" + file_of(state, item, row["agent"]): _stays(state, item, row) for row, item in rows}
+
+
+def _stays(state: State, item: Item, row: Record) -> bool:
+    """Is there a weaker claim again, in the state before the event or in the one after it?"""
+    own = own_claim(state, item, row["agent"]) if row["rule"] == UNCONFIRMED else None
+    return own is not None and (own.token > row["token"] or own.weaker() is not None)
 
 
 def touches(event: Event) -> Touched:

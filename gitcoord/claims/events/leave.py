@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, is_confirmed
+from gitcoord.claims.model import Claim, Item, all_claims, is_confirmed
 from gitcoord.claims.requests import Request, all_requests, drop, own_request, own_requests
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
@@ -42,16 +42,16 @@ def decide(state: State, command: Leave, world: World) -> Decision:
         items = [list(item) for item in request.items]
         chain.add("leave", {"target": request.agent, "ticket": request.ticket, "items": items})
     left = [{"ticket": r.ticket, "agent": r.agent, "paths": [shown(i.name, i.space) for i in r.items]} for r in found]
-    result = {"left": left, "unconfirmed": [list(item) for item in _unconfirmed(state, command, world)]}
+    result = {"left": left, "unconfirmed": _unconfirmed(state, command, world)}
     return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
 
 
-def _unconfirmed(state: State, command: Leave, world: World) -> list[Item]:
-    """The items that the agent was granted without knowing it yet."""
+def _unconfirmed(state: State, command: Leave, world: World) -> list[Claim]:
+    """The claims that the agent was granted without knowing it yet."""
     mine = all_claims(state, command.actor.agent) if not command.ticket else []
     asked = [claim for claim in mine if not command.items or claim.item in command.items]
     tokens = {claim.token for claim in asked if claim.reserved is not None and not is_confirmed(world, claim)}
-    return [claim.item for claim in mine if claim.token in tokens]
+    return [claim for claim in mine if claim.token in tokens]
 
 
 def _named(state: State, command: Leave) -> list[Request]:
