@@ -174,7 +174,8 @@ def test_subagents_of_gemini_act_as_the_agent_in_whose_conversation_they_are(pro
     project.send(who.start())
     assert project.write(who, "shared/a") == "allow"
     project.send(who.write("shared/a", after=True))
-    assert project.send(who.calls()) == (b"", b"", 0)
+    sent = project.send(who.calls())
+    assert understood(who.tool, sent) == "allow" and b"You and the agent that sent you are 'gemini-c1'" in sent.out
     assert project.write(who, "shared/a") == project.write(who, "shared/b") == "allow"
     assert "gemini-c1 holds it" in project.denial(other, "shared/b")
     assert project.send(who.calls(after=True)) == (b"", b"", 0)

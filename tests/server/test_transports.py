@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,11 @@ WIRED = pytest.mark.parametrize("server", ["file", "ssh", "http", "git"], indire
 
 
 @pytest.fixture
-def realm(served: Served, tmp_path: Path) -> Iterator[Realm]:
-    with contextlib.closing(Realm(served, tmp_path)) as made:
-        yield made
+def realm(served: Served) -> Iterator[Realm]:
+    """In a directory with a short name, since the name of a clone is part of that of a socket, which has a limit."""
+    with tempfile.TemporaryDirectory(prefix="gc-", dir="/tmp") as place:
+        with contextlib.closing(Realm(served, Path(place))) as made:
+            yield made
 
 
 @pytest.fixture
@@ -205,8 +208,8 @@ def test_signed_events(realm: Realm, machines: tuple[Clone, Clone], keys: Path) 
 
 
 @pytest.mark.parametrize("server", ["ssh"], indirect=True)
-def test_kept(realm: Realm, served: Served, machines: tuple[Clone, Clone]) -> None:
-    """A waiter looks through one connection. (The name is short since it is part of the socket's, which has a limit.)"""
+def test_a_waiter_keeps_one_connection(realm: Realm, served: Served, machines: tuple[Clone, Clone]) -> None:
+    """A waiter looks through one connection."""
     one, two = machines
     assert two.take("shared/a", "bob").code == 0
 
