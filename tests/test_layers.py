@@ -100,6 +100,7 @@ RULES = {
     "server": "retrace",
     "sessions": "admission",
     "tasks": "contracts model session_hooks waiters workers",
+    "views": "needs",
 }
 PURE_PACKAGES = ("base", "validators", "shell")
 NOT_PURE = ("shell/parse",)  # these know the parser's library

@@ -57,7 +57,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: b
     def rows_of(state: State, world: World) -> list[dict[str, object]]:
         claims = all_claims(state, agent if mine else "")
         world.prefetch_heartbeats(claim.agent for claim in claims)
-        return [_shown(state, world, claim) for claim in claims]
+        return [shown_claim(state, world, claim) for claim in claims]
 
     rows = rows_of(state, world)
     live = [row for row in rows if not row["silent"]]
@@ -65,7 +65,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: b
     hidden = 0 if expired else len(rows) - len(live)
     return {
         "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
-        **_waiting(state, world, agent if mine else ""), "halt": halt_record(state), **_server_claims(ctx, snapshot, rows_of, rows),
+        **_waiting(state, world, agent if mine else ""), "halt": halt_record(state), **server_claims(ctx, snapshot, rows_of, rows),
     }  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _waiting(state: State, world: World, agent: str = "", item: Item | None = No
     return {"waits": rows} if rows else {}
 
 
-def _server_claims(
+def server_claims(
     ctx: Context,
     snapshot: Snapshot,
     rows_of: Callable[[State, World], list[dict[str, object]]],
@@ -116,7 +116,8 @@ def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Ac
         beat_quietly(ctx, actor)
 
 
-def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
+def shown_claim(state: State, world: World, claim: Claim) -> dict[str, object]:
+    """A claim with its expiry, as views show it."""
     verdict = expiry_of_claim(state, world, claim)
     reserved = claim.reserved is not None and not is_confirmed(world, claim)
     return {**claim.to_json(verdict.expires_in), "silent": verdict.expired, **({"reserved": True} if reserved else {})}
@@ -129,14 +130,14 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
     world = ctx.world(snapshot)
 
     def rows_of(state: State, world: World) -> list[dict[str, object]]:
-        return [_shown(state, world, claim) for claim in overlapping(state, item)]
+        return [shown_claim(state, world, claim) for claim in overlapping(state, item)]
 
     rows = rows_of(snapshot.state, world)
     send_due_heartbeat(ctx, snapshot, world, actor)
     return {
         "claims": rows,
         **_waiting(snapshot.state, world, item=item),
-        **_server_claims(ctx, snapshot, rows_of, rows),
+        **server_claims(ctx, snapshot, rows_of, rows),
     }
 
 

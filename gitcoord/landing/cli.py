@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from gitcoord.base.durations import format_duration, parse_duration
-from gitcoord.base.errors import Refused, UsageError, refused
+from gitcoord.base.errors import GitcoordError, Refused, UsageError, refused
 from gitcoord.base.names import check_word, printable, shell_word
 from gitcoord.claims.cli_wait import take_in_time
 from gitcoord.claims.events.wait import Wait
@@ -14,11 +14,12 @@ from gitcoord.git.commands.refs import rev_parse_commit, symbolic_ref
 from gitcoord.git.locks import flock
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
-from gitcoord.landing.cli_check import Checks
+from gitcoord.landing.cli_check import CheckFailed, Checks
 from gitcoord.landing.model import WAYS, OpenLanding, Rules, rules_of
 from gitcoord.landing.releases import released, tell_intents
 from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, source_of
 from gitcoord.landing.turn import Turn, needed
+from gitcoord.landing.unfinished import note_failure
 from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -126,14 +127,26 @@ class _Command:
                     result = landing.run(checks.run)
         except Conflict as conflict:
             keeps = self._stands(conflict)
+            if not keeps:
+                self._failed(conflict)
+            raise
+        except CheckFailed as error:
+            self._failed(error)
             raise
         except NotAllowed as error:
+            self._failed(error)
             return _say_refused(self._call, self._actor, error)
         finally:
             if not keeps:
                 self._turn.give_back()
         resolve.forget(self._ctx, self._actor.agent)
         return self._say(result, landing)
+
+    def _failed(self, error: GitcoordError) -> None:
+        """Note it for the overview, until this agent lands or the branch changes."""
+        order = self._order
+        output = str(error.data.get("output", ""))
+        note_failure(self._ctx, self._actor.agent, order.branch, order.tip, error.message, output)
 
     def _needed(self) -> tuple[Item, ...]:
         """The paths for which this landing needs claims. Where there are none, and no check, it takes the turn with its first event."""

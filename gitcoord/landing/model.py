@@ -7,6 +7,7 @@ from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, RESOURCE, printable
 from gitcoord.claims.model import Claim, own_claim, turn_item
+from gitcoord.claims.requests import Request
 from gitcoord.ledger.state import State
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
@@ -55,6 +56,18 @@ class OpenLanding(NamedTuple):
     def to_json(self) -> dict[str, object]:
         row = self._asdict()
         return {**row, "released": [f"{'@' if r['space'] == RESOURCE else ''}{r['path']}" for r in self.released]}
+
+
+class Unfinished(NamedTuple):
+    """A landing that failed, or that a conflict stopped. `tree`: the work tree in which a conflict stands, or ''. `output`: the
+    file with a failed check's output, or ''."""
+
+    agent: str
+    branch: str
+    message: str
+    at: int
+    tree: str = ""
+    output: str = ""
 
 
 def landing_file(agent: str) -> str:
@@ -124,3 +137,25 @@ def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
         f"{CONFIG}: {key} is '{printable(value[:80])}', not {wanted}", hints=("correct the file and commit it",)
     )
+
+
+def landing_queue(
+    trunk: str, holders: Iterable[Claim], waiting: Iterable[Request], open: Iterable[OpenLanding]
+) -> Record:
+    """The agent that lands on this trunk, and those that wait for a turn, in order. `waiting`: requests in the order of the queue."""
+    item = turn_item(trunk)
+    turns = [request for request in waiting if item in request.items]
+    return {
+        "trunk": trunk,
+        "landing": [
+            {"agent": c.agent, "reason": c.reason, "since": c.at, "token": c.token} for c in holders if c.item == item
+        ],
+        "open": [landing.to_json() for landing in open],
+        "waiting": [
+            {
+                "agent": r.agent, "ticket": r.ticket, "position": position, "reason": r.reason, "since": r.at,
+                "paths": [i.name for i in r.items if i != item],
+            }
+            for position, r in enumerate(turns, 1)
+        ],
+    }  # fmt: skip

@@ -7,9 +7,10 @@ from gitcoord.base.errors import UsageError, refused
 from gitcoord.base.names import printable, shell_word
 from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase, symbolic_ref
 from gitcoord.git.commands.worktrees import ls_files, status_in, without_location
-from gitcoord.git.files import exists, read_file, remove_file, write_file
+from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.landing.bring import Order
 from gitcoord.landing.model import REBASE
+from gitcoord.landing.unfinished import forget_failure, operation_in
 from gitcoord.ledger.context import Context
 
 # What `--continue` needs to know again.
@@ -21,7 +22,7 @@ def _note(ctx: Context, agent: str) -> str:
 
 
 def keep(ctx: Context, agent: str, record: Record) -> None:
-    write_file(_note(ctx, agent), dumps({"v": 1, **record}).encode())
+    write_file(_note(ctx, agent), dumps({"v": 1, "at": ctx.host.wall(), **record}).encode())
 
 
 def kept(ctx: Context, agent: str) -> Record:
@@ -37,13 +38,12 @@ def kept(ctx: Context, agent: str) -> Record:
 
 def forget(ctx: Context, agent: str) -> None:
     remove_file(_note(ctx, agent))
+    forget_failure(ctx, agent)
 
 
 def under_way(ctx: Context) -> str:
     """The operation of git that stands in this work tree: 'merge', 'rebase' or ''."""
-    if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
-        return "merge"
-    return "rebase" if exists(f"{ctx.repo.git_dir}/rebase-merge") else ""
+    return operation_in(ctx.repo.git_dir)
 
 
 def begin(ctx: Context, order: Order, old: str) -> bool:

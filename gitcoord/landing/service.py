@@ -20,7 +20,7 @@ from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin
 from gitcoord.landing.follow import Following, finish_following
-from gitcoord.landing.model import OpenLanding, open_landing, open_landings, own_turn
+from gitcoord.landing.model import OpenLanding, landing_queue, open_landing, open_landings, own_turn
 from gitcoord.landing.releases import Releases, released
 from gitcoord.landing.scratch import remove_abandoned
 from gitcoord.landing.turn import changed_paths, turn_over
@@ -265,25 +265,14 @@ def listing(ctx: Context) -> Row:
 
     snapshot = read_snapshot(ctx, trusting=True)
     state, world = snapshot.state, ctx.world(snapshot)
-    trunk = format_record(state).sync
-    item = turn_item(trunk)
-    holders = [claim.to_json(None) for claim in overlapping(state, item)]
+    item = turn_item(format_record(state).sync)
     near = requests_around(state, directory_of(state, item))
-    waiting = sorted((r for r in near if item in r.items), key=Queue(state, world).rank)
-    return {
-        "trunk": trunk,
-        "landing": [
-            {"agent": row["agent"], "reason": row["reason"], "since": row["since"], "token": row["token"]} for row in holders
-        ],
-        "open": [landing.to_json() for landing in open_landings(state)],
-        "waiting": [
-            {
-                "agent": r.agent, "ticket": r.ticket, "position": position, "reason": r.reason, "since": r.at,
-                "paths": [i.name for i in r.items if i != item],
-            }
-            for position, r in enumerate(waiting, 1)
-        ],
-    }  # fmt: skip
+    return landing_queue(
+        format_record(state).sync,
+        overlapping(state, item),
+        sorted(near, key=Queue(state, world).rank),
+        open_landings(state),
+    )
 
 
 def source_of(ctx: Context, snapshot: Snapshot, commit: str) -> Source:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from gitcoord.base.codec import Record, dumps
+from gitcoord.base.codec import Malformed, Record, Shape, check, dumps, loads
 from gitcoord.base.names import shown
-from gitcoord.git.files import append_file, read_file, write_file
+from gitcoord.git.files import append_file, list_files, read_file, write_file
 from gitcoord.git.long_process import detach
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 
 SETTING = "gitcoord.alert"
+_DEADLOCK: dict[str, Shape] = {"at": int, "message": str}
 _KEPT = 200  # waits and deadlocks that were told of
 _SHOWN = 100  # claims of one event; what is told must fit a pipe
 
@@ -60,9 +61,22 @@ def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: in
 
 
 def alert_of_deadlock(ctx: Context, agent: str, message: str) -> None:
-    """Alert of a request that was refused because of a deadlock: once for an agent and the same cycle."""
-    if not _is_known(ctx, f"deadlock {crc32(message.encode()):08x} {agent}"):
+    """Note for the overview that a request was refused because of a deadlock, and alert of it: once for an agent and the same cycle."""
+    write_file(ctx.scratch(f"deadlocks/{agent}"), dumps({"v": 1, "at": ctx.host.wall(), "message": message}).encode())
+    if ctx.settings.get(SETTING) and not _is_known(ctx, f"deadlock {crc32(message.encode()):08x} {agent}"):
         _run(ctx, {"alert": "deadlock", "message": message, "agent": agent, "at": ctx.host.wall()})
+
+
+def noted_deadlocks(ctx: Context) -> list[Record]:
+    """`agent`, `at` and `message` of the last request of each agent in this clone that was refused because of a deadlock."""
+    found = []
+    for agent in sorted(list_files(f"{ctx.repo.scratch}/deadlocks")):
+        try:
+            record = check(loads(read_file(f"{ctx.repo.scratch}/deadlocks/{agent}")), _DEADLOCK, agent)
+        except Malformed:
+            continue  # cut off
+        found.append({**record, "agent": agent})
+    return found
 
 
 def _is_known(ctx: Context, key: str) -> bool:

@@ -391,8 +391,8 @@ class _LocalAuthority:
 def _answer(ctx: Context, actor: str, attempt: Attempt) -> Record:
     if attempt.refusal is not None:
         count_refusal(ctx, actor, attempt.refusal)
-        if attempt.refusal.code == "deadlock" and ctx.settings.get("gitcoord.alert"):
-            from gitcoord.ledger.alerts import alert_of_deadlock  # only where somebody wants to know
+        if attempt.refusal.code == "deadlock":
+            from gitcoord.ledger.alerts import alert_of_deadlock
 
             alert_of_deadlock(ctx, actor, attempt.refusal.message)
         raise Refused(attempt.refusal)

@@ -39,6 +39,12 @@ def other_trees(ctx: Context, agent: str) -> list[str]:
     return [tree for tree in _noted(ctx, agent) if tree != ctx.repo.worktree and is_directory(tree)]
 
 
+def was_here(ctx: Context, agent: str) -> bool:
+    """Did the agent claim in this work tree? Also where nothing is noted, since there was only one."""
+    noted = _noted(ctx, agent)
+    return not noted or ctx.repo.worktree in noted
+
+
 def _noted(ctx: Context, agent: str) -> list[str]:
     noted = read_file(f"{ctx.repo.scratch}/trees/{agent}").decode("utf-8", "surrogateescape")
     return [tree for tree in noted.split("\0") if tree]

@@ -11,11 +11,12 @@ from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.base.names import printable
 from gitcoord.git.config import Settings
 from gitcoord.git.files import write_all
-from gitcoord.git.host import _exit, isatty
+from gitcoord.git.host import _exit, isatty, terminal_width
 from gitcoord.git.process import Environ, environ
 from gitcoord.startup.annotations import Any, Callable
 
 Row = dict[str, "Any"]
+_INDENT = 2  # of lists below a heading
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 
@@ -83,38 +84,52 @@ class Screen:
         return error.exit_code
 
     def table(self, rows: list[list[str]], colours: list[str], fd: int = 1) -> list[str]:
-        """Aligned columns; the last one is not padded."""
-        rows = [[printable(cell) for cell in row] for row in rows]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
-        lines = []
-        for row in rows:
-            cells = [self.paint(cell.ljust(width), colour, fd) for cell, width, colour in zip(row, widths, colours)]
-            lines.append("  ".join(cells).rstrip())
-        return lines
+        """Aligned columns, as wide as the terminal at most; the last one is not padded."""
+        width = terminal_width(fd) - _INDENT if isatty(fd) else 0
+        return [
+            "  ".join(self.paint(cell, colour, fd) for cell, colour in zip(row, colours)).rstrip()
+            for row in aligned(rows, width)
+        ]
 
     def claim_lines(self, claims: list[Row], fd: int = 1) -> list[str]:
-        rows = []
-        late = [""] if any(expected(claim) for claim in claims) else []  # a column only where there is something in it
-        for claim in claims:
-            units = f" x{claim['units']}" if claim["kind"] == "resource" and claim["units"] != 1 else ""
-            rows.append(
-                [
-                    printable(str(claim["path"])) + units,
-                    str(claim["agent"]),
-                    str(claim["mode"]),
-                    f"#{claim['token']}",
-                    expiry(claim),
-                    *(expected(claim) for _ in late),
-                    f"since {ago(claim['since'])}",
-                    printable(str(claim["reason"])),
-                ]
-            )
-        return self.table(rows, ["bold", "cyan", "", "dim", "yellow", *late, "dim", ""], fd)
+        return self.table(*claim_table(claims), fd)
 
     def server_lines(self, result: Row) -> list[str]:
         """Claims that only the server's history holds, each marked as the server's."""
         claims: list[Row] = result.get("server_claims", [])
         return [f"at the server: {line}" for line in self.claim_lines(claims)]
+
+
+def claim_table(claims: list[Row]) -> tuple[list[list[str]], list[str]]:
+    """A row of cells for each claim, and the colours of the columns."""
+    rows = []
+    late = [""] if any(expected(claim) for claim in claims) else []  # a column only where there is something in it
+    for claim in claims:
+        units = f" x{claim['units']}" if claim["kind"] == "resource" and claim["units"] != 1 else ""
+        rows.append(
+            [
+                printable(str(claim["path"])) + units,
+                str(claim["agent"]),
+                str(claim["mode"]),
+                f"#{claim['token']}",
+                expiry(claim),
+                *(expected(claim) for _ in late),
+                f"since {ago(claim['since'])}",
+                printable(str(claim["reason"])),
+            ]
+        )
+    return rows, ["bold", "cyan", "", "dim", "yellow", *late, "dim", ""]
+
+
+def aligned(rows: list[list[str]], room: int = 0) -> list[list[str]]:
+    """The cells, printable and padded to the width of their columns; `room`: the columns of the terminal, 0 where there is none."""
+    rows = [[printable(cell) for cell in row] for row in rows]
+    if rows and (room or not all(cell.isascii() for row in rows for cell in row)):
+        from gitcoord.terminal.fit import fitted
+
+        return fitted(rows, room)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    return [[cell.ljust(width) for cell, width in zip(row, widths)] for row in rows]
 
 
 def expiry(claim: Row) -> str:

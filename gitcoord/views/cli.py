@@ -4,39 +4,43 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
-from gitcoord.claims.cli_views import waiting_lines
+from gitcoord.git.host import isatty, terminal_width
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import Row, ago, counted
+from gitcoord.terminal.screen import Row, Screen, ago
 from gitcoord.views import status as views
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.views.render import Line
+
+
+_MOST = 20  # rows of a list at a terminal, so that the first line stays in sight
+EMPTY: Row = {
+    "claims": [], "agents": [], "halted": None, "unguarded": [], "warnings": [], "missing_gates": [], "needs_you": [], "needs_person": [],
+    "landing": {"trunk": "", "landing": [], "open": [], "waiting": []}, "tasks": [], "approvals": [], "deploys": [],
+}  # fmt: skip
 
 
 def status(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.views.overview import overview
+
     age = call.recent(warns=False)  # the warnings below say it
-    empty: Row = {"claims": [], "agents": [], "halted": None, "unguarded": [], "warnings": [], "missing_gates": []}
-    result = call.show(lambda: {**views.status(call.ctx, call.actor_or_none()), **age}, None, **empty)
-    if result is None:
+    result = call.show(lambda: {**overview(call.ctx, call.actor_or_none()), **age}, None, **EMPTY)
+    if result is None or call.screen.json:
         return 0
+    from gitcoord.views.render import render
+
     call.screen.note(*(f"warning: {printable(warning)}" for warning in result["warnings"]))
-    halt = result["halted"]
-    if halt:
-        why = f": {printable(halt['reason'])}" if halt["reason"] else ""
-        call.screen.say(call.screen.paint(f"HALTED by {halt['by']} {ago(halt['at'])}{why}", "red"))
-    claims = result["claims"]
-    call.screen.say(f"claims: {len(claims) or 'none'}", *("  " + line for line in call.screen.claim_lines(claims)))
-    call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
-    if result.get("waits"):
-        call.screen.say(f"waiting: {len(result['waits'])}", *("  " + line for line in waiting_lines(result)))
-    known = [agent for agent in result["agents"] if agent["state"] != "ended"]
-    call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
-    for row in result["unguarded"]:
-        line = f"guard: {row['tool']} does not run it for {row['agent']}; what it needs: {row['needs']}"
-        call.screen.say(call.screen.paint(line, "yellow"))
-    call.screen.say(f"ledger: {counted(result['seq'], 'event')}")
-    if result["missing_gates"]:
-        call.screen.say(call.screen.paint(gates_line(result["missing_gates"]), "yellow"))
+    at_terminal = isatty(1)
+    lines = render(result, terminal_width(1) if at_terminal else 0, _MOST if at_terminal else 0)
+    call.screen.say(*(painted(call.screen, line) for line in lines))
     return 0
+
+
+def painted(screen: Screen, line: Line) -> str:
+    return "".join(screen.paint(text, colour) for text, colour in line.cells)
 
 
 def gates_line(events: list[str]) -> str:

@@ -1,41 +1,11 @@
-"""At a glance: claims, agents, halt, resources."""
+"""Agents, resources, and the gates that do not run here."""
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge
 from gitcoord.claims.model import all_claims
-from gitcoord.claims.query import agents, listing
+from gitcoord.claims.query import agents
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.named_ledger import warn_before_pull
-from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.sessions.admission import halt_record
-from gitcoord.sessions.unguarded import unguarded_agents
-
-
-def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
-    """The overview. A ledger that may not be used is shown too, with what is wrong."""
-    snapshot = read_snapshot(ctx, trusting=True)
-    warnings = []
-    try:
-        read_snapshot(ctx)
-    except CouldNotJudge as error:
-        warnings.append(error.message)
-    warnings += warn_before_pull(ctx)
-    halt = halt_record(snapshot.state)
-    listed = listing(ctx, actor, expired=True)
-    known = agents(snapshot.state, ctx.world(snapshot))
-    return {
-        "seq": snapshot.state.seq,
-        "ledger": snapshot.head,
-        "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
-        "claims": listed["claims"],
-        **{key: listed[key] for key in ("server_claims", "waits") if key in listed},
-        "agents": known,
-        "unguarded": unguarded_agents(ctx, known),
-        "warnings": warnings,
-        "missing_gates": missing(ctx),
-    }
 
 
 def missing(ctx: Context) -> list[str]:

@@ -12,7 +12,7 @@ from tests.cli.test_json import holds, refused
 # Commands that look, with the shape of their answer, and commands that need a ledger.
 READING = {
     "claim": "listing", "claim list": "listing", "claim list --mine": "listing", "claim show src": "around",
-    "claim check src": "verdicts", "coord status": "status", "coord agents": "agents", "coord log": "log",
+    "claim check src": "verdicts", "coord status": "status", "coord top": "status", "coord agents": "agents", "coord log": "log",
     "coord fsck": "fsck", "coord resources": "resources", "coord approvals": "approvals",
     "coord role bob": "role of an agent", "coord sync": "sync", "coord deploys": "deploys", "coord once --list": "effects",
     "coord why x": "why", "coord task list": "tasks", "coord journal show": "story", "coord rules show": "rules",

@@ -236,16 +236,21 @@ def test_start_tells_what_was_lost(world: World) -> None:
 
 
 def test_status(world: World) -> None:
-    assert world.coord("status") == Done(0, f"claims: none\nagents: none\nledger: 1 event\n{NO_HOOKS}", "")
+    gates = NO_HOOKS.replace(": git coord setup\n", " [hooks of this work tree]\n      git coord setup\n")
+    needs = f"needs you: 1\n  ! {gates}"
+    assert world.coord("status") == Done(0, f"{needs}claims: none\nagents: none\nledger: 1 event\n", "")
     world.take("src", "-m", "fix")
     world.coord("start", agent="bob")
     world.person("halt", "-m", "stop it")
     lines = world.coord("status", agent="").out.splitlines()
-    assert lines[0].startswith(f"HALTED by {PERSON} ") and lines[0].endswith(": stop it")
-    assert lines[1] == "claims: 1" and lines[2].split()[:3] == ["src", "alice", "write"]
-    assert lines[3] == "agents: 2"
-    assert [line.split()[:3] for line in lines[4:6]] == [["alice", "session", "1"], ["bob", "session", "1"]]
-    assert lines[6] == "ledger: 5 events"
+    assert lines[0] == "needs you: 2" and lines[1].startswith(f"  ! HALTED by {PERSON}: stop it; ")
+    assert lines[2] == "      git coord unhalt"
+    assert lines[5] == "claims: 1" and lines[6].split()[:3] == ["src", "alice", "write"]
+    assert lines[7] == "agents: 2"
+    assert [line.split()[:4] for line in lines[8:10]] == [
+        ["alice", "session", "1", "alive"], ["bob", "session", "1", "idle"],
+    ]  # fmt: skip
+    assert lines[10] == "ledger: 5 events"
 
 
 def test_status_of_a_ledger_that_may_not_be_used(world: World) -> None:
@@ -488,4 +493,4 @@ def test_from_below_and_in_a_bare_repository(world: World, tmp_path: Path) -> No
     bare = str(tmp_path / "bare.git")
     git(world.top, "init", "-q", "--bare", bare)
     assert world.coord("init", cwd=bare).code == 0
-    assert world.coord("status", cwd=bare).out == "claims: none\nagents: none\nledger: 1 event\n"
+    assert world.coord("status", cwd=bare).out == "nothing needs you\nclaims: none\nagents: none\nledger: 1 event\n"

@@ -85,7 +85,18 @@ _START = {
 }
 
 _EVERYDAY = {
-    "status": row("Show claims and agents at a glance.", "views.cli:status", opens="read"),
+    "status": row("Show what needs you, and all that is going on.", "views.cli:status", opens="read"),
+    "top": row(
+        "The same, live: redrawn whenever something happens.",
+        "views.cli_top:top",
+        "",
+        Option("plain", "flag", "Print each change as a line, for screen readers."),
+        Option("json", "flag", "Print the overview as one JSON object a line, at each change."),
+        example="top",
+        opens="read",
+        life="work",
+        json=False,  # its own says more
+    ),
     "commit": row(
         "Commit exactly these files, whatever anybody has staged.",
         "worktrees.cli:commit",

@@ -1,0 +1,195 @@
+"""The overview: one model of what is going on, for all views, from one snapshot of the ledger, the heartbeats beside it and this clone.
+
+What needs somebody, claims with their waiters, the landing queue, agents, tasks, approvals, deploys. Every row names its source.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.claims.model import Claim, all_claims, is_turn, turn_item
+from gitcoord.claims.query import agents, send_due_heartbeat, server_claims, shown_claim
+from gitcoord.claims.requests import Request, Requests, all_requests
+from gitcoord.deploy.model import all_deploys
+from gitcoord.gates.model import OPEN as UNANSWERED
+from gitcoord.gates.model import approvals
+from gitcoord.landing.model import landing_queue, open_landings
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.format import format_record
+from gitcoord.ledger.named_ledger import warn_before_pull
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World
+from gitcoord.policy.roles import may_approve
+from gitcoord.sessions.admission import halt_record
+from gitcoord.sessions.unguarded import unguarded_agents
+from gitcoord.sessions.worktree_notes import was_here
+from gitcoord.tasks.model import OVER, Task, all_tasks, ready
+from gitcoord.views import needs
+from gitcoord.views.needs import Held, Need
+from gitcoord.views.status import missing
+
+_PARTS = (
+    ("file", "halt"), ("below", "claims"), ("below", "waits"), ("below", "agents"), ("below", "tasks"), ("below", "approvals"),
+    ("below", "deploys"), ("below", "landings"), ("names", "work/ready"), ("names", "waits"),
+)  # fmt: skip
+
+
+def overview(ctx: Context, actor: Actor | None, *, beats: bool = True) -> dict[str, object]:
+    """The model, as `git coord status --json` prints it. A ledger that may not be used is shown too, with what is wrong.
+
+    `beats`: send the heartbeat of the actor if one is due, as every command does. A view that stays open is no sign of life.
+    """
+    untrusted = _untrusted(ctx)
+    snapshot = read_snapshot(ctx, agent=actor.agent if actor is not None else "", prefetch=_PARTS, trusting=True)
+    state, world = snapshot.state, ctx.world(snapshot)
+    found = _Facts(ctx, snapshot, world)
+    if beats:
+        send_due_heartbeat(ctx, snapshot, world, actor)
+    halt = halt_record(state)
+    asked = [row for row in approvals(state) if row.state == UNANSWERED]
+    gates = missing(ctx)
+    unguarded = unguarded_agents(ctx, found.agents)
+    takeable = set(ready(state))
+    everything = [
+        *needs.of_ledger(untrusted), *needs.of_halt(halt),
+        *needs.of_approvals(asked, may_approve=bool(asked) and _may_approve(world, actor)),
+        *needs.of_tasks(found.tasks), *found.needs(actor), *needs.of_gates(gates), *needs.of_guards(unguarded),
+    ]  # fmt: skip
+    mine, others = needs.divided(everything, actor.agent if actor is not None and not actor.person else "")
+    return {
+        "seq": state.seq,
+        "ledger": snapshot.head,
+        "needs_you": [need.to_json() for need in mine],
+        "needs_person": [need.to_json() for need in others],
+        "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
+        "claims": found.claim_rows,
+        **server_claims(ctx, snapshot, _rows_of, found.claim_rows),
+        **({"waits": [request.to_json() for request in found.requests]} if found.requests else {}),
+        "landing": landing_queue(found.trunk, found.claims, found.requests, found.landings),
+        "agents": found.agent_rows(),
+        "tasks": [_task(row, ready=row.id in takeable) for row in found.tasks],
+        "approvals": [
+            {"approval": row.id, "path": row.path, "agent": row.agent, "rule": row.rule, "at": row.at, "source": f"event {needs.event_of(row.id)}"}
+            for row in asked
+        ],
+        "deploys": [
+            {"target": row.target, **row.last._asdict(), "good": row.good.commit if row.good is not None else "", "source": f"event {row.last.seq}"}
+            for row in all_deploys(state)
+        ],
+        "unguarded": unguarded,
+        "warnings": [*([untrusted] if untrusted else []), *warn_before_pull(ctx)],
+        "missing_gates": gates,
+    }  # fmt: skip
+
+
+def _untrusted(ctx: Context) -> str:
+    """The reason why this ledger may not be used; '' where it may."""
+    try:
+        read_snapshot(ctx)
+    except CouldNotJudge as error:
+        return error.message
+    return ""
+
+
+def _may_approve(world: World, actor: Actor | None) -> bool:
+    """Is the reader a person who may approve? Nobody named may be one; an agent is told what waits for a person."""
+    return actor is None or not actor.person or actor.by_setting or may_approve(actor, world.approvers())
+
+
+def _rows_of(state: State, world: World) -> list[dict[str, object]]:
+    claims = all_claims(state)
+    world.prefetch_heartbeats(claim.agent for claim in claims)
+    return [shown_claim(state, world, claim) for claim in claims]
+
+
+def _task(task: Task, *, ready: bool) -> Record:
+    row = {key: getattr(task, key) for key in ("id", "title", "state", "owner", "priority", "reason")}
+    source = f"event {task.token}" if task.token else f"record of {task.id} in the ledger"
+    return {**row, "since": task.changed, "ready": ready, "source": source}
+
+
+class _Facts:
+    """Claims, requests, agents and tasks of one snapshot, and how they belong together."""
+
+    def __init__(self, ctx: Context, snapshot: Snapshot, world: World) -> None:
+        state = snapshot.state
+        self._ctx, self._state, self._world = ctx, state, world
+        self.trunk = format_record(state).sync
+        self.agents = agents(state, world)
+        self.claims = all_claims(state)
+        self.requests = self._in_order(all_requests(state))
+        self.landings = open_landings(state)
+        self.tasks = [task for task in all_tasks(state) if task.state not in OVER]
+        waiters = self._waiters()
+        world.prefetch_heartbeats(claim.agent for claim in self.claims)
+        self.claim_rows = []
+        self._held = []
+        for claim in self.claims:
+            row = shown_claim(state, world, claim)
+            wait = waiters.get(claim.key, [])
+            if wait:
+                row["waiters"] = [{"agent": r.agent, "ticket": r.ticket, "since": r.at} for r in wait]
+            row["source"] = f"event {claim.token}, heartbeat of {claim.agent}"
+            self.claim_rows.append(row)
+            self._held.append(Held(claim, bool(row["silent"]), tuple(wait), is_turn(state, claim)))
+
+    def _in_order(self, requests: list[Request]) -> list[Request]:
+        if not requests:
+            return []
+        from gitcoord.claims.queue import Queue
+
+        return sorted(requests, key=Queue(self._state, self._world).rank)
+
+    def _waiters(self) -> dict[tuple[str, str, str], list[Request]]:
+        """The requests that wait for each claim, in order."""
+        found: dict[tuple[str, str, str], list[Request]] = {}
+        near = Requests(self._state, self._world)
+        for request in self.requests:
+            for key in {claim.key for claim in near.blocking_claims(request)}:
+                found.setdefault(key, []).append(request)
+        return found
+
+    def agent_rows(self) -> list[dict[str, object]]:
+        """All agents, each with its `activity`: alive (it holds something), waiting, idle, expired, killed or ended."""
+        busy = {claim.agent for claim in self.claims} | {task.owner for task in self.tasks}
+        waiting = {request.agent for request in self.requests}
+        return [{**row, **_activity(row, busy, waiting)} for row in self.agents]
+
+    def needs(self, actor: Actor | None) -> list[Need]:
+        """The needs that follow from claims, waits and landings."""
+        now, ctx = self._world.wall, self._ctx
+        turn = turn_item(self.trunk)
+        turns = [row.claim.agent for row in self._held if row.claim.item == turn and not row.expired]
+        live = [str(row["agent"]) for row in self.agents if row["live"]]
+        found = [*needs.of_waits(self._held, now), *needs.of_expired(self._with_work())]
+        if any(row.waiters for row in self._held):
+            from gitcoord.ledger.alerts import noted_deadlocks
+
+            found += needs.of_deadlocks(noted_deadlocks(ctx), self._held, now)
+        from gitcoord.landing.unfinished import unfinished_landings
+
+        left = needs.of_unfinished(unfinished_landings(ctx), live, actor.agent if actor is not None else "")
+        return [*found, *needs.of_landings(self.landings, turns), *left]
+
+    def _with_work(self) -> list[Held]:
+        """The expired claims, with whether their files are uncommitted here. git is asked only where there are some."""
+        over = [row for row in self._held if row.expired and row.claim.space == "path" and self._was_here(row.claim)]
+        dirty = set(self._world.dirty([row.claim.path for row in over])) if over else set()
+        return [row._replace(dirty=row.claim.path in dirty) for row in over]
+
+    def _was_here(self, claim: Claim) -> bool:
+        """Did the holder work in this work tree, as far as is known?"""
+        beat = self._world.heartbeat(claim.agent)
+        if self._ctx.remote and (beat is None or beat.boot != self._world.boot):
+            return False  # it worked on another machine
+        return was_here(self._ctx, claim.agent)
+
+
+def _activity(row: dict[str, object], busy: set[str], waiting: set[str]) -> dict[str, object]:
+    agent = str(row["agent"])
+    if row["state"] != "open":
+        return {"activity": row["state"], "source": f"record of {agent} in the ledger"}
+    activity = "waiting" if agent in waiting else "alive" if agent in busy else "idle"
+    return {"activity": activity if row["live"] else "expired", "source": f"heartbeat of {agent}"}

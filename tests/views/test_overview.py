@@ -1,0 +1,148 @@
+"""The overview with real repositories: what needs whom, its sources, its shape, and that it fits a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gitcoord.terminal.fit import columns
+from tests.cli.support import World
+from tests.cli.test_json import holds
+from tests.cost import Counter
+from tests.support import COORD, UNHOOKED, git
+
+
+def overview(world: World, agent: str = "", cwd: str = "") -> Any:
+    return holds(world.coord("status", "--json", agent=agent, cwd=cwd), "status")
+
+
+def kinds(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["kind"] for row in rows if row["kind"] != "hooks"]  # none are installed in these worlds
+
+
+def test_nothing_needs_you(world: World) -> None:
+    world.coord("install-hooks")
+    world.take("src/a.py")
+    world.claim("--queue", "src/a.py", agent="bob")
+    assert world.coord("status", agent="").out.startswith("nothing needs you\nclaims: 1\n")
+    row = overview(world)
+    assert row["needs_you"] == row["needs_person"] == []
+    assert [wait["agent"] for wait in row["claims"][0]["waiters"]] == ["bob"]
+    assert {agent["agent"]: agent["activity"] for agent in row["agents"]} == {"alice": "alive", "bob": "waiting"}
+    assert row["claims"][0]["source"] == f"event {row['claims'][0]['token']}, heartbeat of alice"
+
+
+def test_an_expired_claim_is_news_only_with_uncommitted_work_here(world: World) -> None:
+    world.take("src/a.py")
+    world.fall_silent("alice")
+    assert kinds(overview(world)["needs_you"]) == []
+    world.write("src/a.py", "half done\n")
+    row = overview(world)
+    assert kinds(row["needs_you"]) == ["expired"] and row["agents"][0]["activity"] == "expired"
+    assert row["needs_you"][0]["help"] == "git status -- :/src/a.py"
+
+
+def test_work_in_another_work_tree_is_not_that_of_the_expired_agent(world: World, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    world.git("worktree", "add", "-q", str(tree), "-b", "topic")
+    world.claim("src/a.py", cwd=str(tree))
+    world.fall_silent("alice")
+    world.write("src/a.py", "of somebody else\n")
+    assert kinds(overview(world)["needs_you"]) == []
+    (tree / "src/a.py").write_text("half done\n")
+    assert kinds(overview(world, cwd=str(tree))["needs_you"]) == ["expired"]
+
+
+def test_a_refused_deadlock_until_somebody_gives_way(world: World) -> None:
+    world.take("src/a.py")
+    world.take("src/b.py", agent="bob")
+    world.claim("--queue", "src/b.py")
+    with world.started("--wait", "10m", "src/b.py"):  # alice does nothing else until then
+        while not any(row.get("blocking") for row in overview(world).get("waits", [])):
+            pass
+        assert world.claim("--wait", "5s", "src/a.py", "--json", agent="bob").json["error"] == "deadlock"
+        row = overview(world)
+        assert kinds(row["needs_you"]) == ["deadlock"] and row["needs_you"][0]["agent"] == "bob"
+        assert kinds(overview(world, "carol")["needs_person"]) == ["deadlock"]
+        assert kinds(overview(world, "bob")["needs_you"]) == ["deadlock"]
+        world.free("bob")
+        assert kinds(overview(world)["needs_you"]) == []
+
+
+def test_a_failed_landing_until_the_branch_moves(world: World) -> None:
+    world.commit({".gitcoord/config": "[land]\n\tcheck = test ! -f bad\n"})
+    world.git("switch", "-q", "-c", "topic")
+    world.commit({"bad": ""})
+    assert world.coord("land").code == 1
+    assert kinds(overview(world)["needs_you"]) == [], "alice lives, and was told"
+    (need,) = (row for row in overview(world, "alice")["needs_you"] if row["kind"] == "landing")
+    assert need["subject"] == "topic" and need["help"].startswith("cat ")
+    world.coord("stop")
+    assert kinds(overview(world)["needs_you"]) == ["landing"]
+    world.git("rm", "-q", "bad")
+    world.commit({"good": ""})
+    assert kinds(overview(world)["needs_you"]) == []
+    assert world.coord("land").code == 0
+    world.git("switch", "-q", "topic")
+    assert kinds(overview(world)["needs_you"]) == []
+
+
+def test_tasks_and_approvals_need_a_person_and_an_agent_is_told_so(world: World) -> None:
+    world.commit({".gitattributes": "src/b.py gitcoord-guard=checkpoint\n"})
+    world.coord("install-hooks")
+    world.person("task", "add", "choose a licence")
+    id = overview(world)["tasks"][0]["id"]
+    world.person("task", "needs-human", id, "-m", "yours")
+    world.take("src/b.py")
+    world.write("src/b.py", "2\n")
+    assert world.coord("commit", "-m", "b", "--", "src/b.py").code == 1
+    row = overview(world)
+    assert sorted(kinds(row["needs_you"])) == ["approval", "task"] and row["approvals"][0]["path"] == "src/b.py"
+    row = overview(world, "alice")
+    assert row["needs_you"] == [] and sorted(kinds(row["needs_person"])) == ["approval", "task"]
+    assert world.coord("status").out.startswith("nothing needs you\nneeds a person: 2\n")
+    world.git("stash", "-q")
+    world.write(".gitcoord/config", "[gitcoord]\n\tapprover = grace\n")
+    world.git("add", "-A")
+    world.git(*UNHOOKED, "commit", "-q", "-m", "approvers")
+    shown = world.person("status").out
+    assert "needs a person: choose a licence" in shown and "asks for approval" not in shown, "ada is no approver"
+
+
+def test_it_fits_the_terminal(world: World) -> None:
+    world.take("--", "docs/" + "long/" * 20 + "guide.md", "-m", "reason " * 20)
+    world.take("--", "src/" + "日本語" * 20 + ".py", agent="bob")
+    world.claim("--queue", "src", agent="carol")
+    shown = world.at_terminal("status", argv=COORD, env={"NO_COLOR": "1"}).out
+    lines = shown.splitlines()
+    assert lines and max(map(columns, lines)) <= 80, shown
+    assert "guide.md" in shown and "docs/" in shown
+    piped = world.coord("status", agent="").out
+    assert "docs/" + "long/" * 20 + "guide.md" in piped, "nothing is left out where nobody looks"
+
+
+def test_many_claims_leave_the_first_line_in_sight(world: World) -> None:
+    world.take(*(f"src/{number}" for number in range(60)))
+    world.claim("--queue", "src/59", agent="bob")
+    lines = world.at_terminal("status", argv=COORD, env={"NO_COLOR": "1"}).out.splitlines()
+    assert "  40 more: git claim list" in lines and len(lines) < 40
+    at = lines.index("claims: 60")
+    assert lines[at + 1].split()[:1] == ["src/59"], "what somebody waits for goes first"
+
+
+def test_the_number_of_processes_does_not_grow(tmp_path: Path) -> None:
+    """With claims, agents, tasks and requests: everything comes from one read."""
+    costs = []
+    for size in (2, 20):
+        git(tmp_path, "init", "-q", "-b", "main", f"repo{size}")
+        world = World(tmp_path / f"repo{size}").init()
+        counter = Counter(tmp_path)
+        for number in range(size):
+            world.take(f"src/{number}", agent=f"a{number}")
+            world.coord("task", "add", f"task {number}", agent=f"a{number}")
+            world.claim("--queue", f"src/{number}", agent=f"b{number}")
+        for _ in range(2):  # a heartbeat may be due at the first
+            assert world.run(counter.argv("git-coord"), ("status",), "a0").code == 0
+            cost = counter.taken()
+        costs.append(cost.children)
+    assert costs[1] <= costs[0] <= 5, costs
