@@ -20,7 +20,8 @@ from gitcoord.terminal.screen import Row, put
 
 _POLL = 0.5
 _LONGEST = 15.0
-PATIENCE = 1.0  # seconds for each place in the queue
+_SOON = 0.2
+_PATIENCE = 1.0  # seconds for each place in the queue
 _WATCHED = 16  # items whose refs a waiter looks at
 
 
@@ -72,7 +73,7 @@ class Rest:
     moves. Where that ref does not show (packed, or a crash tore the transaction), the later look finds the grant.
     """
 
-    def __init__(self, call: Call, items: tuple[Item, ...], agent: str) -> None:
+    def __init__(self, call: Call, items: tuple[Item, ...], agent: str, *, eager: bool = False) -> None:
         # A grant gives at least one of the items: which ones, depends on what the agent holds then.
         files = [
             claim_file(i.space, fold(i.name, case=case), agent) for i in items[:_WATCHED] for case in (False, True)
@@ -81,13 +82,29 @@ class Rest:
         self._local = not call.ctx.remote
         self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
+        self._eager = eager
+        self._position, self._since = 0, 0.0  # its position in the queue, and since when
 
     def _own(self) -> list[bytes]:
         """The claims' refs, as files. There may be some already: of a weaker mode, or of an item that is held."""
         return [read_file(ref) for ref in self._refs]
 
+    def stands(self, position: int) -> None:
+        """The request is in the queue, at this position."""
+        self.patience = _PATIENCE * position
+        if position != self._position:
+            self._position, self._since = position, time.monotonic()
+
+    def period(self) -> float:
+        """Seconds between two looks at a remote. An eager waiter looks often at first, and less the longer nothing moves; the further
+        behind it is, the less."""
+        longest = 1.0 if self.patience <= 2 else 5.0
+        if not self._eager:
+            return longest
+        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, (self._position - 1) / 2))
+
     def __call__(self, bell: Bell, seconds: float) -> None:
-        end = time.monotonic() + (seconds if self._local else min(seconds, 1.0 if self.patience <= 2 else 5.0))
+        end = time.monotonic() + (seconds if self._local else min(seconds, self.period()))
         while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
             rang, _ = bell.wait(left)
             if not (rang and self._local):

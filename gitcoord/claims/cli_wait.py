@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
 from gitcoord.base.names import printable, shell_word
-from gitcoord.claims.cli_sleep import PATIENCE, Overdue, Rest, in_time, later
+from gitcoord.claims.cli_sleep import Overdue, Rest, in_time, later
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from gitcoord.claims.take import Take
 
 
-def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
-    """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up.
+def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False) -> Row:
+    """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up. `eager`: it looks at
+    a remote more often, where everybody behind it waits for that too.
 
     A process that is killed keeps its place, so that an agent whose tool ended the command can ask again."""
-    rest = Rest(call, command.items, command.actor.agent)
+    rest = Rest(call, command.items, command.actor.agent, eager=eager)
 
     def ask() -> Row:
         try:
@@ -33,7 +34,7 @@ def take_in_time(call: Call, command: Wait, seconds: int) -> Row:
                 raise
             raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
         if "waiting" in result:
-            rest.patience = PATIENCE * int(str(result["position"]))
+            rest.stands(int(str(result["position"])))
             raise Waits(result)
         return result
 

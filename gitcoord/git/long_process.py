@@ -204,22 +204,38 @@ def run_check(
     watch, until, code = poll(), monotonic() + seconds, None
     watch.register(child.output, POLLIN)
     kept = _Kept()
+    ends = _watch_end(child.pid)
+    if ends >= 0:
+        watch.register(ends, POLLIN)
     try:
         again = 0.0
         while code is None and monotonic() < until:
             again = monotonic() + tick() if monotonic() >= again else again
-            if watch.poll(max(0.0, min(again - monotonic(), until - monotonic(), 0.2)) * 1000 + 1):
+            ready = watch.poll(max(0.0, min(again - monotonic(), until - monotonic(), 0.2)) * 1000 + 1)
+            if any(fd == child.output for fd, _ in ready):
                 chunk = posix.read(child.output, 65536)
                 kept.add(chunk)
                 if not chunk:
                     watch.unregister(child.output)
             code = child.ended()
+        if ends >= 0:
+            watch.unregister(ends)
         while code is not None and watch.poll(0) and (chunk := posix.read(child.output, 65536)):
             kept.add(chunk)  # what it wrote before its end
     finally:
+        if ends >= 0:
+            posix.close(ends)
         _end_group(child.pid)
         child.close()
     return code, kept.data
+
+
+def _watch_end(pid: int) -> int:
+    """A descriptor that can be read when this process has ended (Linux 5.3); -1 where there are none, and it is asked instead."""
+    try:
+        return posix.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
 
 
 class _Kept:

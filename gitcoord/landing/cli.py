@@ -156,7 +156,7 @@ class _Command:
 
     def _ask(self, command: Wait) -> Row:
         if self._wait:
-            return take_in_time(self._call, command, self._wait)
+            return take_in_time(self._call, command, self._wait, eager=True)
         from gitcoord.claims.service import take
 
         return take(self._ctx, command.take)

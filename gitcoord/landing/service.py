@@ -170,13 +170,15 @@ class Landing:
 
     def _commit_together(self, begin: Begin) -> Row:
         """Events and trunk in one atomic push to the remote."""
-        ctx, remote, tries = self._ctx, store_of(self._ctx).remote, [0]
+        ctx, remote, heads = self._ctx, store_of(self._ctx).remote, [""]
 
         def rule(state: State, command: Begin, world: World) -> Decision:
-            tries[0] += 1
-            if tries[0] > 1 and self._trunk.fetch() != begin.old:
+            snapshot: Snapshot = world.snapshot  # type: ignore[attr-defined]
+            # A push that was refused although the ledger is as it was: trunk has moved.
+            if snapshot.head == heads[-1] and self._trunk.fetch() != begin.old:
                 raise _TrunkMoved
-            self._judge_again(world.snapshot, begin.old, begin.new)  # type: ignore[attr-defined]
+            heads.append(snapshot.head)
+            self._judge_again(snapshot, begin.old, begin.new)
             return landing_event.decide(state, command, world)
 
         if begin.old != begin.new:
