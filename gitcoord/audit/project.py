@@ -112,7 +112,7 @@ def _shared(project: Project) -> tuple[str, str, str]:
     if not marked:
         return (
             BAD,
-            "no file of the project is marked as shared: everybody may change everything without a claim",
+            "no file but gitcoord's own is marked as shared: everybody may change everything without a claim",
             "git coord policy suggest",
         )
     return OK, f"{len(marked)} of {len(project.files)} files are shared: {project.shown(marked)}", ""
@@ -128,17 +128,11 @@ def _mapped(project: Project) -> tuple[str, str, str]:
 
 def _writers(project: Project) -> tuple[str, str, str]:
     roles = project.policy.roles
-    if not roles and not project.policy.writers:
-        return (
-            BAD,
-            "every agent may write everywhere: there are no roles and no gitcoord-writers",
-            f'{_CONFIG}: [role "verify"] readonly = true',
-        )
-    return (
-        OK,
-        f"roles: {', '.join(sorted(roles)) or 'none'}; gitcoord-writers: {'yes' if project.policy.writers else 'no'}",
-        "",
-    )
+    limited = [path for path in project.files if project.policy.of(path).writers]
+    if not roles and not limited:
+        words = "every agent may write everywhere: there are no roles and no gitcoord-writers"
+        return BAD, words, f'{_CONFIG}: [role "verify"] readonly = true'
+    return OK, f"roles: {', '.join(sorted(roles)) or 'none'}; files with gitcoord-writers: {len(limited)}", ""
 
 
 def _resources(project: Project) -> tuple[str, str, str]:

@@ -63,7 +63,7 @@ def refusals(event: Event, about: About) -> list[str]:
             times = "once" if row["count"] == 1 else f"{row['count']} times"
             holder = printable(row["holder"])
             by = f"by the rule {holder.strip('[]')}" if holder.startswith("[") else f"since {holder} held {name}"
-            lines.append(f"{event.agent} was refused {times}, {by}")
+            lines.append(f"{event.agent} had been refused {times} before this, {by}")
     return lines
 
 

@@ -6,6 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.names import printable, shell_word
 
 _SHOWN = 5
+_OWN = "only gitcoord's own files so far"
 
 
 def work_lines(result: Record) -> list[str]:
@@ -16,7 +17,7 @@ def work_lines(result: Record) -> list[str]:
     rows.append(
         (
             'git claim <path> -m "why"',
-            f"before you change what is shared: {_listed(project['shared'], 'nothing is marked')}",
+            f"before you change what is shared: {_listed(project['shared'], _OWN)}",
         )
     )
     for sequence in project["sequences"][:_SHOWN]:

@@ -15,7 +15,7 @@ from tests.support import COORD, git
 
 GIT = shutil.which("git")
 HOW = """how work goes here:
-  git claim <path> -m "why"               before you change what is shared: nothing is marked
+  git claim <path> -m "why"               before you change what is shared: only gitcoord's own files so far
   git coord commit -m "..." -- <file>...  exactly your files, whatever others have staged
   git coord land                          your branch onto 'main'; it releases your claims
   git claim release <path>                what has landed otherwise, or what you did not change

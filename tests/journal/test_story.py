@@ -62,7 +62,7 @@ def test_a_whole_life() -> None:
     world.must("stop", Stop(PERSON))
     assert told(world, "src/a.py") == [
         "alice claimed src for task T-1, expecting to need 10m: fix",
-        "bob was refused 2 times, since alice held src",
+        "bob had been refused 2 times before this, since alice held src",
         "alice released src with commit 111111111111",
         "bob claimed it with intent",
         "bob lost it: expired after 30m without activity; alice asked",
@@ -76,7 +76,7 @@ def test_a_whole_life() -> None:
     assert told(world, "docs") == [
         "alice claimed it for task T-1, expecting to need 10m: fix", "alice released it unchanged",
     ]  # fmt: skip
-    assert told(world, "x") == ["bob was refused once, by the rule guard"]
+    assert told(world, "x") == ["bob had been refused once before this, by the rule guard"]
     assert told(world, "srcs") == [] == told(world, "@src")
 
 

@@ -30,7 +30,7 @@ def test_a_life(world: World) -> None:
     world.take("src/a.py")
     assert story(world, "src/a.py") == [
         "alice claimed src: refactor",
-        "bob was refused 2 times, since alice held src",
+        "bob had been refused 2 times before this, since alice held src",
         f"alice released src with commit {commit[:12]}",
         "bob claimed it",
         "bob lost it: expired after 30m without activity; alice asked",
