@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gitcoord.base.codec import dumps
 from gitcoord.base.errors import GitcoordError, NotInitialised, UsageError
 from gitcoord.base.names import printable
-from gitcoord.claims.cli_wait import Bell
+from gitcoord.claims.cli_sleep import Bell
 from gitcoord.claims.model import Item
 from gitcoord.journal.why import why, why_numbered
 from gitcoord.ledger.log import event_row, event_words, events
