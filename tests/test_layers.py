@@ -453,3 +453,13 @@ def test_only_after_a_command_of_codex_its_record_is_looked_into(tmp_path: Path)
 
 def test_the_page_of_modules_is_current() -> None:
     assert PAGE.read_text() == page(), "run: python -m tests.modules_page"
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = [
+        f"{file}:{node.name}"
+        for file, tree in parsed().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert not long

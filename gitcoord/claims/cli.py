@@ -17,6 +17,7 @@ from gitcoord.terminal.screen import Row, counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.claims.take import Take  # only `take` loads it
+    from gitcoord.ledger.sessions import Actor
 
 _WHY_LOST = {
     "expire": "it expired without a heartbeat",
@@ -28,15 +29,6 @@ _WHY_LOST = {
 
 
 def take(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.claims.take import Take
-
-    key = nonce(values)
-    task = str(values.get("task", ""))
-    if task:
-        check_word(task, "task")
-    units = number(values, "units")
-    if "units" in values and not units:
-        raise UsageError("units are counted from 1")
     if "ticket" in values and not values.get("leave"):
         from gitcoord.claims.cli_wait import promote
 
@@ -49,18 +41,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         from gitcoord.claims.cli_wait import leave_queue
 
         return leave_queue(call, actor, items, number(values, "ticket"))
-    command = Take(
-        actor=actor,
-        items=items,
-        mode=str(values.get("mode", "write")),
-        ttl=duration(values, "ttl", MAX_TTL),
-        expected=duration(values, "expect"),
-        reason=text(values, "message"),
-        task=task,
-        units=units,
-        nonce=key,
-        keep=bool(key),
-    )
+    command = _command(values, actor, items)
     if values.get("dry-run"):
         return _would(call, command)
     if values.get("queue") or "priority" in values or "wait" in values:
@@ -76,6 +57,36 @@ def take(call: Call, values: Values, words: list[str]) -> int:
 
         return say_queued(call, result, words)
     call.screen.answer({**result, "new": new} if new else result)
+    _say_taken(call, result, new)
+    return 0
+
+
+def _command(values: Values, actor: Actor, items: tuple[Item, ...]) -> Take:
+    from gitcoord.claims.take import Take
+
+    key = nonce(values)
+    task = str(values.get("task", ""))
+    if task:
+        check_word(task, "task")
+    units = number(values, "units")
+    if "units" in values and not units:
+        raise UsageError("units are counted from 1")
+    return Take(
+        actor=actor,
+        items=items,
+        mode=str(values.get("mode", "write")),
+        ttl=duration(values, "ttl", MAX_TTL),
+        expected=duration(values, "expect"),
+        reason=text(values, "message"),
+        task=task,
+        units=units,
+        nonce=key,
+        keep=bool(key),
+    )
+
+
+def _say_taken(call: Call, result: Row, new: list[str]) -> None:
+    """The claims, and what the holder should know: a guard that does not run, inherited work, an old copy, notes, losses."""
     _say_unguarded(call)
     claims: list[Row] = result["claims"]
     for claim in claims:
@@ -94,7 +105,6 @@ def take(call: Call, values: Values, words: list[str]) -> int:
 
         deliver(call, result["notes"])
     _lost(call, result)
-    return 0
 
 
 def _say_unguarded(call: Call) -> None:
