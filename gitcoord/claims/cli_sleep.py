@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
-from gitcoord.base.names import LEDGER, TIP, claim_file, fold, printable
+from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable
+from gitcoord.base.names import LEDGER, RESOURCE, TIP, claim_dir, claim_file, fold, printable
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
-from gitcoord.git.files import close, is_directory, open_to_read, read_file
+from gitcoord.claims.requests import NEXT
+from gitcoord.git.files import close, is_directory, list_files, open_to_read, read_file
 from gitcoord.git.host import isatty, terminal_width
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
@@ -79,15 +80,20 @@ class Rest:
             claim_file(i.space, fold(i.name, case=case), agent) for i in items[:_WATCHED] for case in (False, True)
         ]
         self._refs = [f"{call.ctx.repo.common_dir}/refs/{file}" for file in dict.fromkeys(files)]
+        # Who waits for any task is granted a task's own resource, among the few that are reserved.
+        self._tasks = f"{call.ctx.repo.common_dir}/refs/{claim_dir(RESOURCE, 'task')}" if NEXT in items else ""
+        self._agent = agent
         self._local = not call.ctx.remote
         self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
         self._eager = eager
         self._position, self._since = 0, 0.0  # its position in the queue, and since when
 
-    def _own(self) -> list[bytes]:
+    def _own(self) -> dict[str, bytes]:
         """The claims' refs, as files. There may be some already: of a weaker mode, or of an item that is held."""
-        return [read_file(ref) for ref in self._refs]
+        tasks = list_files(self._tasks) if self._tasks else []
+        refs = [*self._refs, *(f"{self._tasks}/{name}/@{self._agent}" for name in tasks)]
+        return {ref: found for ref in refs if (found := read_file(ref))}
 
     def stands(self, position: int) -> None:
         """The request is in the queue, at this position."""
@@ -166,6 +172,13 @@ def _share_connection(call: Call) -> None:
 def later(message: str) -> Refused:
     """The refusal that makes a waiter ask again."""
     return Refused(Refusal("later", message))
+
+
+def still_queued(error: Unreachable | OutcomeUnknown, seconds: int) -> GitcoordError:
+    """The error where a wait is over and its place could not be given up, since the remote does not answer."""
+    hint = "to leave it when the remote answers: git claim --leave; else it ends when you have missed two grants"
+    words = f"waited {format_duration(seconds)}, and your place in the queue stays at the remote: {error.message}"
+    return type(error)(words, hints=(hint,), data=error.data)
 
 
 def _soonest(held: list[Row]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
 from gitcoord.base.names import printable, shell_word
-from gitcoord.claims.cli_sleep import Overdue, Rest, in_time, later
+from gitcoord.claims.cli_sleep import Overdue, Rest, in_time, later, still_queued
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
@@ -41,8 +41,11 @@ def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False
     try:
         return in_time(call, ask, seconds, rest, Overdue(call, command))
     except TimedOut:
-        if leave(call.ctx, Leave(command.actor, command.items), gives_back=False)["left"]:
-            raise
+        try:
+            if leave(call.ctx, Leave(command.actor, command.items), gives_back=False)["left"]:
+                raise
+        except (Unreachable, OutcomeUnknown) as error:
+            raise still_queued(error, seconds) from None
         return ask()  # granted meanwhile
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_given_up(call, command)) from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
-from gitcoord.base.names import printable, quote
-from gitcoord.claims.model import MAX_TTL
+from gitcoord.base.names import PATH, RESOURCE, printable, quote
+from gitcoord.claims.model import MAX_TTL, Item
 from gitcoord.startup.annotations import Callable
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.events.assign import Assign
@@ -15,6 +15,10 @@ from gitcoord.terminal.call import Call, duration, nonce, text, texts
 from gitcoord.terminal.input import json_from
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.claims.cli_sleep import Bell, Rest
 
 # --- taking -----------------------------------------------------------------------------------------------------------
 
@@ -44,13 +48,16 @@ def _assign(call: Call, values: Values, id: str) -> int:
 
 def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     """Take it, or wait in the queue up to `seconds`. At the end and at Ctrl-C the place is given up; a process that is killed keeps it."""
-    from gitcoord.claims.cli_sleep import in_time
+    from gitcoord.claims.cli_sleep import in_time, still_queued
 
     place = _Place(call, command)
     try:
-        return in_time(call, place.ask, seconds, lambda bell, left: bell.wait(min(left, place.period)))
+        return in_time(call, place.ask, seconds, place.rest)
     except TimedOut:
-        result = {} if tasks.leave(call.ctx, command, gives_back=False) else _granted_meanwhile(call, command)
+        try:
+            result = {} if tasks.leave(call.ctx, command, gives_back=False) else _granted_meanwhile(call, command)
+        except (Unreachable, OutcomeUnknown) as error:
+            raise still_queued(error, seconds) from None
         if not result.get("task"):
             raise
         return result
@@ -76,14 +83,17 @@ def _given_up(call: Call, command: Assign) -> str:
     return "left the queue, no task was taken"
 
 
+_LOOK, _LONGEST = 5.0, 15.0  # seconds after which to look again, since something may have expired
+
+
 class _Place:
     """A place in the queue for a task."""
 
     def __init__(self, call: Call, command: Assign) -> None:
         self._call = call
         self._command = command
-        self._waits = False
-        self.period = 5.0  # seconds after which to look again, since something may have expired
+        self._sleep: Rest | None = None  # since it has a place
+        self._look = _LOOK
 
     def ask(self) -> Row:
         """The task; or Refused with the place in the queue."""
@@ -95,18 +105,35 @@ class _Place:
             try:
                 result = tasks.assign(self._call.ctx, self._command, waits=True)
             except (Unreachable, OutcomeUnknown) as error:
-                if not self._waits:
+                if self._sleep is None:
                     raise
                 raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
             if result["task"] is not None:
                 return result
             if result["ticket"]:
-                self._waits = True
-                # At a remote nothing wakes a waiter: the first two look every second.
-                self.period = 1.0 if self._call.ctx.remote and int(str(result["position"])) <= 2 else 5.0
+                self._take_place(result)
                 result["why"] = f"{result['why']}; {standing_line({**result, 'held': []})}"
                 break  # else it was granted just now
         raise Refused(Refusal("held", result["why"], tuple(result["held"])))
+
+    def _take_place(self, result: Row) -> None:
+        from gitcoord.claims.cli_sleep import Rest
+
+        position = int(str(result["position"]))
+        if self._sleep is None:
+            names: list[str] = result["paths"]
+            items = (Item(RESOURCE, name[1:]) if name[0] == "@" else Item(PATH, name) for name in names)
+            self._sleep = Rest(self._call, tuple(items), self._command.actor.agent)
+        self._sleep.stands(position)
+        self._look = _LOOK if position == 1 else _LONGEST
+
+    def rest(self, bell: Bell, seconds: float) -> None:
+        """Sleep until the grant comes; the first in the queue looks for tasks of lost owners meanwhile."""
+        seconds = min(seconds, self._look)
+        if self._sleep is None:
+            bell.wait(seconds)
+        else:
+            self._sleep(bell, seconds)
 
 
 def _say_nothing_ready(call: Call, result: Row) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gitcoord.claims.cli_sleep import Rest
+from gitcoord.claims.requests import NEXT
 from tests.claims.test_claim import _waits
 from tests.claims.test_queue import _queue
 from tests.cli.support import World
@@ -127,6 +128,21 @@ def test_a_waiter_is_woken_by_its_own_grant(tmp_path: Path, held: bool, items: t
     bell = _Rings()
     rest(bell, 100.0)
     assert len(bell.asked) == 1, "what it has seen does not wake it again"
+
+
+def test_who_waits_for_any_task_is_woken_by_the_one_that_is_reserved_for_it(tmp_path: Path) -> None:
+    tasks = tmp_path / "refs/claims/resource/task"
+
+    def reserve(id: str, agent: str) -> None:
+        (tasks / id).mkdir(parents=True)
+        (tasks / id / f"@{agent}").write_text("1" * 40)
+
+    call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=SimpleNamespace(common_dir=str(tmp_path)), remote=""))
+    rest = Rest(call, (NEXT,), "bob")
+    rest.patience = 3.0
+    bell: Any = _Rings(lambda: reserve("t1", "carol"), lambda: reserve("t2", "bob"), lambda: None)
+    rest(bell, 100.0)
+    assert len(bell.asked) == 2
 
 
 @pytest.mark.skipif(not LIBRARY, reason="libfaketime is not installed")

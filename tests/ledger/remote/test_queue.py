@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.ledger.remote.support import Fleet, Machine
+from tests.support import CLAIM, COORD
 
 
 @pytest.fixture(params=["no gate", "gate"])
@@ -46,6 +49,29 @@ def test_waiting_and_leaving(fleet: Fleet, machines: list[Machine]) -> None:
     assert one.claim("release", "a", agent="alice").code == 0
     assert _holders(two) == []
     fleet.assert_sound()
+
+
+@pytest.mark.parametrize(
+    "words", [(*CLAIM, "--wait", "4s", "a"), (*COORD, "task", "next", "--wait", "4s")], ids=["claim", "task"]
+)
+def test_a_wait_that_ends_while_the_remote_is_cut_says_that_its_place_stays(
+    fleet: Fleet, words: tuple[str, ...]
+) -> None:
+    one, two = fleet.joined()
+    assert one.claim("a", agent="alice").code == 0
+    env = {**two.env, "GITCOORD_AGENT": "bob"}
+    with subprocess.Popen(
+        words, cwd=two.repo, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as waiter:
+        assert waiter.stderr is not None and waiter.stderr.readline().startswith("waiting: ")
+        fleet.bare.rename(fleet.place / "away")
+        said = waiter.stderr.read()
+    assert waiter.returncode == 5 and "error: waited 4s, and your place in the queue stays at the remote: " in said
+    assert "hint: to leave it when the remote answers: git claim --leave" in said
+    (fleet.place / "away").rename(fleet.bare)
+    assert [row["agent"] for row in one.claim("list", "--json").json["waits"]] == ["bob"]
+    assert two.claim("--leave", agent="bob").code == 0
+    assert "waits" not in one.claim("list", "--json").json
 
 
 def test_the_server_goes_by_the_settings_of_its_own_trunk(fleet: Fleet, gated: Fleet) -> None:
