@@ -1,13 +1,13 @@
 """Registry of pushes that are landing: the agents and paths that each reads or writes, while its receive-pack lives.
 
-A check before the refs move says nothing about the moment in which they move. So every push of events or code takes a ticket
-before it reads the state by which it is judged. A push of code waits for pushes of the ledger with a lower ticket that write
-what it reads, and then reads; a push of the ledger waits for pushes of code with a lower ticket that read what it writes.
-The earlier push has therefore landed, or failed, before the later one is judged or lands. Only lower tickets are waited for,
-so no cycle of waiting pushes can form. A ticket ends with the process that moves the refs: neither a killed hook nor a slow
+A check before the refs move says nothing about the moment in which they move. So every push of events or code makes an entry, with a number,
+before it reads the state by which it is judged. A push of code waits for pushes of the ledger with a lower number that write
+what it reads, and then reads; a push of the ledger waits for pushes of code with a lower number that read what it writes.
+The earlier push has therefore landed, or failed, before the later one is judged or lands. Only lower numbers are waited for,
+so no cycle of waiting pushes can form. An entry ends with the process that moves the refs: neither a killed hook nor a slow
 one ends it early.
 
-Files below `<scratch>/inflight`: `lock`, `next` (the next ticket), `<ticket>.<pid>` (a push), `refs.<pid>` (after a line
+Files below `<scratch>/inflight`: `lock`, `next` (the next number), `<number>.<pid>` (the entry of a push), `refs.<pid>` (after a line
 about the process, the refs that must move in one transaction, for the reference-transaction hook), `locked.<pid>` (made by
 that hook: receive-pack held the locks of all these refs). By the last two, locks that a killed push left are known.
 """
@@ -82,7 +82,7 @@ def _paths_overlap(some: frozenset[str], others: frozenset[str]) -> bool:
 
 
 class Entry(NamedTuple):
-    ticket: int
+    number: int
     pid: str
     start: str
     boot: str
@@ -104,10 +104,10 @@ class Inflight:
         self.enabled = True  # False: no push waits, and one may land after the claim that it relied on is gone
         self.pid = receive_pack()
 
-    # --- tickets
+    # --- entries
 
     def register(self, *, reads: Footprint = NOTHING, writes: Footprint = NOTHING) -> None:
-        """Take the next ticket. Raises StoreError where nothing can be written: then nothing may pass."""
+        """Make the entry of this push, with the next number. Raises StoreError where nothing can be written: then nothing may pass."""
         self._locked(lambda: self._register(reads, writes))
 
     def _locked(self, action: Callable[[], None]) -> None:
@@ -125,12 +125,12 @@ class Inflight:
     def _register(self, reads: Footprint, writes: Footprint) -> None:
         self._reap_dead_pushes()
         text = read_file(f"{self._directory}/next").decode("ascii", "replace")
-        living = [entry.ticket for entry in self._entries(sweep=True)]
-        ticket = max([int(text) if text.isdecimal() else 1, *(number + 1 for number in living)])
-        write_file(f"{self._directory}/next", str(ticket + 1).encode())
+        living = [entry.number for entry in self._entries(sweep=True)]
+        number = max([int(text) if text.isdecimal() else 1, *(each + 1 for each in living)])
+        write_file(f"{self._directory}/next", str(number + 1).encode())
         start = start_time(int(self.pid)) if self.pid else ""
         self._entry = Entry(
-            ticket, self.pid if start else "", start, self._boot, own_namespace(), self._mono(), reads, writes
+            number, self.pid if start else "", start, self._boot, own_namespace(), self._mono(), reads, writes
         )
         self._write()
 
@@ -148,18 +148,18 @@ class Inflight:
         if len(data) > _LIMIT:
             raise StoreError("this push is too large to be noted")
         try:
-            write_file(f"{self._directory}/{e.ticket}.{e.pid or '-'}", data)
+            write_file(f"{self._directory}/{e.number}.{e.pid or '-'}", data)
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
     def must_wait(self) -> bool:
-        """Return whether a push with a lower ticket is still landing that this one must wait for."""
+        """Return whether a push with a lower number is still landing that this one must wait for."""
         assert self._entry is not None
         mine = self._entry
         if not self.enabled:
             return False
         for entry in self._entries():
-            if entry.ticket < mine.ticket and (
+            if entry.number < mine.number and (
                 mine.reads.conflicts_with(entry.writes) or entry.reads.conflicts_with(mine.writes)
             ):
                 return True
@@ -168,7 +168,7 @@ class Inflight:
     def withdraw(self) -> None:
         """Remove this push, which was refused: the others need not wait for it."""
         if self._entry is not None:
-            remove_file(f"{self._directory}/{self._entry.ticket}.{self._entry.pid or '-'}")
+            remove_file(f"{self._directory}/{self._entry.number}.{self._entry.pid or '-'}")
         if self.pid:
             remove_file(f"{self._directory}/refs.{self.pid}")
 
@@ -177,11 +177,11 @@ class Inflight:
         for name in list_files(self._directory):
             if name.endswith(".tmp"):
                 continue  # somebody is about to put it in place
-            ticket, _, pid = name.partition(".")
-            if not ticket.isdecimal():
+            number, _, pid = name.partition(".")
+            if not number.isdecimal():
                 continue
             data = read_file(f"{self._directory}/{name}", _LIMIT)
-            entry = _parse(data, int(ticket), pid)
+            entry = _parse(data, int(number), pid)
             if data and self._lives(entry):
                 found.append(entry)
             elif sweep:
@@ -247,7 +247,7 @@ class Inflight:
                 remove_file(f"{self._common}/{name}")
 
 
-def _parse(data: bytes, ticket: int, pid: str) -> Entry:
+def _parse(data: bytes, number: int, pid: str) -> Entry:
     """The content of a note. Files are replaced whole, so an unreadable one is of no push: it counts as dead."""
     try:
         *head, reads, writes = loads(data, _LIMIT)
@@ -256,7 +256,7 @@ def _parse(data: bytes, ticket: int, pid: str) -> Entry:
         ]
         return Entry(*head, *held)
     except (Malformed, ValueError, TypeError):
-        return Entry(ticket, pid, "", "", "", 0, EVERYTHING, EVERYTHING)
+        return Entry(number, pid, "", "", "", 0, EVERYTHING, EVERYTHING)
 
 
 def receive_pack() -> str:

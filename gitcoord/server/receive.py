@@ -162,7 +162,7 @@ def _code(
     events: list[Event],
     there: str | None,
 ) -> CodePush | None:
-    """Take the ticket, and gather the changes of the push. From here on the ledger may be read."""
+    """Make the entry of the push, and gather the changes it brings. From here on the ledger may be read."""
     judges = bool(parts.code) and there is not None
     if events or judges:
         registry.register(reads=EVERYTHING if judges else NOTHING, writes=written_by(events))

@@ -79,7 +79,7 @@ def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("server", ["git"], indirect=True)
 def test_the_disk_of_the_notes_is_full(served: Served, tmp_path: Path) -> None:
-    """There is room for the push, but none for its ticket: other pushes could not wait for it, so it does not land."""
+    """There is room for the push, but none for its entry: other pushes could not wait for it, so it does not land."""
     realm = Realm(served, tmp_path)
     one = realm.clone("one", "alice")
     assert one.take("shared/a", "alice").code == 0

@@ -149,7 +149,7 @@ def test_shellcheck_is_content_with_what_is_installed(chained: bool, tmp_path: P
 
 
 def test_where_no_note_can_be_written_nothing_lands(bare: Path) -> None:
-    """A full or broken disk closes the gate: without a ticket the window would be open."""
+    """A full or broken disk closes the gate: without its entry the window would be open."""
     (bare.parent / "site").mkdir()
     site = Site(bare.parent / "site").setup()
     before = site.refs()

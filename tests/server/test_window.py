@@ -50,7 +50,7 @@ def stop_at(site: Site, ref: str) -> None:
     hook.chmod(0o755)
 
 
-def tickets(site: Site) -> list[str]:
+def entries(site: Site) -> list[str]:
     names = os.listdir(site.bare / "gitcoord/inflight")
     return [name for name in names if name[0].isdigit() and not name.endswith(".tmp")]
 
@@ -99,7 +99,7 @@ def test_a_takeover_waits_for_the_push_that_is_landing(site: Site, stopped: Stop
     done: list[int] = []
     taking = threading.Thread(target=lambda: done.append(site.sync().code))
     taking.start()
-    while len(tickets(site)) < 2:
+    while len(entries(site)) < 2:
         assert taking.is_alive()
     taking.join(1)  # time enough to land, if it did not wait
     assert site.private()["refs/heads/gitcoord"] == before and not done, (
@@ -142,10 +142,10 @@ def test_what_does_not_meet_does_not_wait(site: Site, stopped: Stopped) -> None:
 
 
 def test_a_dead_push_is_not_waited_for(site: Site, stopped: Stopped) -> None:
-    """receive-pack is killed where it stands: its ticket ends with it."""
+    """receive-pack is killed where it stands: its entry ends with it."""
     take_away(site)
-    (ticket,) = tickets(site)
-    os.kill(int(ticket.partition(".")[2]), 9)
+    (entry,) = entries(site)
+    os.kill(int(entry.partition(".")[2]), 9)
     assert site.sync().code == 0
     assert not stopped.landed()
 
@@ -157,8 +157,8 @@ def test_a_push_that_died_with_its_ref_locked(site: Site) -> None:
     hook.write_text(_STOP_LOCKED.format(place=site.place))
     hook.chmod(0o755)
     dying = Stopped(site)
-    (ticket,) = tickets(site)
-    os.kill(int(ticket.partition(".")[2]), 9)
+    (entry,) = entries(site)
+    os.kill(int(entry.partition(".")[2]), 9)
     assert dying.push.wait(60) != 0
     (site.place / "gate").unlink()
     locks = [site.bare / "refs/heads/main.lock", site.bare / "HEAD.lock"]
@@ -200,7 +200,7 @@ def test_a_push_waits_for_the_takeover_that_is_landing(site: Site) -> None:
     done: list[Done] = []
     pushing = threading.Thread(target=lambda: done.append(site.push("origin", "main", options=("agent=alice",))))
     pushing.start()
-    while len(tickets(site)) < 2:
+    while len(entries(site)) < 2:
         assert pushing.is_alive()
     (site.place / "gate").write_text("go\n")
     assert taking.wait(60) == 0
@@ -216,6 +216,6 @@ def test_judging_has_an_end(site: Site, stopped: Stopped) -> None:
     before = site.refs()
     done = site.sync()
     assert done.code != 0 and "took too long" in done.err and "gitcoord.server.seconds" in done.err
-    assert site.refs() == before and len(tickets(site)) == 1
+    assert site.refs() == before and len(entries(site)) == 1
     stopped.go_on()
     assert stopped.push.wait(60) == 0
