@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from gitcoord.base.durations import format_duration, parse_duration
-from gitcoord.base.errors import GitcoordError, Refused, UsageError, refused
+from gitcoord.base.errors import GitcoordError, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import check_word, printable, shell_word
 from gitcoord.claims.cli_wait import take_in_time
 from gitcoord.claims.events.wait import Wait
@@ -23,6 +23,7 @@ from gitcoord.landing.unfinished import note_failure
 from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.policy.roles import may_not_land
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
@@ -108,6 +109,8 @@ class _Command:
     def run(self) -> int:
         """The exit code. The turn is given back unless it is kept for a conflict."""
         keeps = False
+        snapshot = read_snapshot(self._ctx)
+        raise_if(may_not_land(snapshot.state, self._actor, self._ctx.world(snapshot)))  # before it waits
         try:
             items = self._needed()
             if items and self._ctx.remote:

@@ -36,6 +36,7 @@ class Checks:
         self._call = call
         self._commands = [*rules.checks, *added][:MAX_CHECKS]
         self._timeout = rules.timeout
+        self._guarded = rules.guarded
         self._turn = turn
         self._scratch = Scratch(call.ctx)
         self._passed: dict[str, list[Row]] = {}
@@ -46,14 +47,19 @@ class Checks:
     def __exit__(self, *_: object) -> None:
         self._scratch.__exit__()
 
-    def run(self, commit: str) -> list[Row]:
-        """Run all checks on this commit; CheckFailed at the first that fails."""
+    def run(self, old: str, commit: str) -> list[Row]:
+        """Run all checks on this commit, with the guarded files of `old`, the tip of trunk; CheckFailed at the first that fails."""
         if not self._commands:
             return []
         tree = self._call.ctx.local.resolve([f"{commit}^{{tree}}"])[0] or commit
+        if self._guarded:
+            tree += f" {old}"
         if tree not in self._passed:
             become_subreaper()
             place = self._scratch.fill(commit)
+            changed = self._scratch.take_from(old, commit, self._guarded)
+            if changed:
+                self._call.screen.note(f"checked with trunk's {printable(', '.join(changed[:5]))} ([land] guarded)")
             self._passed[tree] = [self._run(command, place, commit) for command in self._commands]
         return self._passed[tree]
 

@@ -99,6 +99,7 @@ class Rules(NamedTuple):
     checks: tuple[str, ...] = ()
     timeout: int = 30 * 60  # of each check
     resolve: int = 5 * 60  # how long a turn is kept for resolving a conflict
+    guarded: tuple[str, ...] = ()  # files and directories that the checks rest on: taken from trunk for them
     only: bool = False  # trunk moves by landings alone, but for people
 
 
@@ -115,6 +116,8 @@ def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
             rules = rules._replace(how=value)
         elif setting == "check":
             rules = rules._replace(checks=(*rules.checks, value))
+        elif setting == "guarded":
+            rules = rules._replace(guarded=(*rules.guarded, *value.split()))
         elif setting == "timeout":
             rules = rules._replace(timeout=_seconds(key, value))
         elif setting == "resolve":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
+from gitcoord.git.commands.objects import diff_names
 from gitcoord.git.commands.refs import add_detached_worktree
-from gitcoord.git.commands.worktrees import fill_worktree, prune_worktrees
+from gitcoord.git.commands.worktrees import fill_worktree, prune_worktrees, restore_in
 from gitcoord.git.files import list_files, remove_tree
 from gitcoord.git.locks import flock
 from gitcoord.ledger.context import Context
@@ -32,6 +33,18 @@ class Scratch:
         filled = fill_worktree(self._ctx.repo.env, self.path)
         filled.require("git cannot write the files for the check", StoreError)
         return self.path
+
+    def take_from(self, old: str, commit: str, paths: tuple[str, ...]) -> list[str]:
+        """Put the files of `old` at and below these paths in the place of those of `commit`; gives those that differ."""
+        if not paths:
+            return []
+        env = self._ctx.repo.env
+        found = diff_names(env, old, commit, *(f":(top,literal){path.rstrip('/')}" for path in paths))
+        changed = found.require("git cannot compare the files that the check rests on", StoreError).entries
+        if changed:
+            taken = restore_in(env, self.path, old, changed)
+            taken.require("git cannot write the files that the check rests on", StoreError)
+        return changed
 
     def _remove(self) -> None:
         if self._lock >= 0:

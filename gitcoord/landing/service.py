@@ -104,8 +104,8 @@ class Landing:
         self.warnings: list[Verdicts] = []
         self.intents: list[Claim] = []  # of others, on what has landed
 
-    def run(self, check: Callable[[str], list[Row]], *, takes: bool = False) -> Row:
-        """Land. `check` runs the checks on a commit, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
+    def run(self, check: Callable[[str, str], list[Row]], *, takes: bool = False) -> Row:
+        """Land. `check` runs the checks on a commit that follows the old tip, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
         with the first event, where it is free; Refused (held, kept) where it is not."""
         for attempt in range(_TRIES):
             old = self._trunk.fetch(_RECENT if takes and not attempt else 0)  # a check on an old tip would be in vain
@@ -117,7 +117,7 @@ class Landing:
                 )
             if brought.new != old:
                 self._judge(read_snapshot(self._ctx), old, brought.new)
-                checks = check(brought.new)
+                checks = check(old, brought.new)
             else:
                 checks = []  # trunk has it already
             try:

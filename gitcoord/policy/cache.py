@@ -52,7 +52,7 @@ def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
     if not private and (not commit or known == commit):
         return None
     policy = trunk_source(ctx, snapshot, commit).policy(())
-    if policy.writers or any(role.readonly for role in policy.roles.values()):
+    if policy.writers or any(role.readonly or not role.land for role in policy.roles.values()):
         return policy
     if private:
         return None

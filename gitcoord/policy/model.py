@@ -55,7 +55,7 @@ KNOWN = {
     "gitcoord": ("root", "approver", "role", "attribution", "authority", "sync"),
     "rollout": tuple(RULES),
     "rule": ("record",),
-    "role": ("readonly", "scratch", "overseer", "priority"),
+    "role": ("readonly", "scratch", "overseer", "land", "priority"),
     "queue": ("overtake", "reserve", "reservequeued", "priority"),
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
@@ -66,7 +66,7 @@ KNOWN = {
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
-    "land": ("how", "check", "timeout", "resolve", "only"),
+    "land": ("how", "check", "guarded", "timeout", "resolve", "only"),
     "validator": (),  # by name: `validators.SHIPPED`
 }
 
@@ -97,6 +97,7 @@ class Role(NamedTuple):
     readonly: bool = False
     scratch: str = ""  # where a read-only role may write; '{agent}' stands for the agent's name
     overseer: bool = False  # may kill, halt, end a kill or a halt and remove the hooks, as people may
+    land: bool = True  # may bring branches onto trunk by `git coord land`
 
 
 class Policy(NamedTuple):
@@ -245,8 +246,10 @@ def _guard(guard: Guard, setting: str, value: str) -> Guard:
 
 
 def _role(role: Role, name: str, setting: str, value: str) -> Role:
-    if setting in ("readonly", "overseer"):
+    if setting in ("readonly", "overseer", "land"):
         is_so = _is_true(f"role.{name}.{setting}", value)
+        if setting == "land":
+            return role._replace(land=is_so)
         return role._replace(readonly=is_so) if setting == "readonly" else role._replace(overseer=is_so)
     if setting == "scratch":
         try:

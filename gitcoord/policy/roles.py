@@ -114,6 +114,18 @@ def may_not_claim(state: State, actor: Actor, world: World, paths: tuple[str, ..
     return None
 
 
+def may_not_land(state: State, actor: Actor, world: World) -> Refusal | None:
+    """The refusal of a landing by an agent whose role does not land."""
+    policy = world.restrictions()
+    if policy is None or policy.stage("role") != ENFORCE:
+        return None
+    role = role_of(state, policy, actor.agent, person=actor.person)
+    if policy.roles.get(role, Role()).land:
+        return None
+    hint = f"leave it to an agent whose role may; a person may give roles: git coord role {actor.agent} <role>"
+    return Refusal("role", f"the role '{printable(role)}' of '{actor.agent}' does not land", hints=(hint,))
+
+
 def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
     below = f"'{printable(name)}' below it: " if name != path else ""
     return Refusal(

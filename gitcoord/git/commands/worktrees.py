@@ -216,6 +216,13 @@ def fill_worktree(env: Env, tree: str) -> Answer:
     return run([*_in(tree), "read-tree", "--reset", "-u", "HEAD"], without_location(env))
 
 
+def restore_in(env: Env, tree: str, commit: str, paths: list[str]) -> Answer:
+    """Put these files of a commit into a work tree and its index; those that the commit does not have are removed there."""
+    names = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+    how = [f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"]
+    return run([*_in(tree), "--literal-pathspecs", "restore", *how], without_location(env), names)
+
+
 def prune_worktrees(env: Env) -> Answer:
     """Forget work trees whose directories are gone."""
     return run([*GIT, "worktree", "prune", "--expire=now"], env)

@@ -17,6 +17,7 @@ from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
 from gitcoord.ledger.sessions import Actor, admit
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
+from gitcoord.policy.roles import may_not_land
 from gitcoord.sessions.admission import actor_heartbeats, as_started, halted, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import NEEDS_HUMAN, not_the_owner, task_record, the_task
@@ -47,6 +48,7 @@ class Begin(NamedTuple):
 def decide(state: State, command: Begin, world: World) -> Decision:
     """On record, in the agent's turn. With `together` it has landed in the same chain."""
     raise_if(halted(state))
+    raise_if(may_not_land(state, command.actor, world))
     agent = command.actor.agent
     session = admit(state, command.actor, world).session
     chain = Chain(state, agent, world, command.nonce, command.refused)
