@@ -471,6 +471,7 @@ uninstall() {
     if [ ! -f "$MANIFEST" ]; then
         say "gitcoord is not installed below $SHARE"
         if [ -z "$dry" ] && [ -n "$(hooked)" ]; then take_hooks_out; fi
+        [ -n "$dry" ] || fetch_no_ledger
         if [ -z "$dry" ] && [ -z "$(hooked)$(served)" ]; then forget; fi
         return
     fi
@@ -483,6 +484,7 @@ uninstall() {
         return
     fi
     if [ -n "$(hooked)" ]; then take_hooks_out; fi
+    fetch_no_ledger
     if [ -n "$(served)" ]; then name_servers; fi
     lock
     remove_files "$(listed file)"
@@ -505,6 +507,20 @@ hooked() {
     [ -f "$REPOSITORIES" ] || return 0
     while IFS= read -r repository; do
         if is_hooked "$repository"; then say "$repository"; fi
+    done <"$REPOSITORIES"
+}
+
+# Take the ledger out of what `git fetch` asks for, except where the hooks stay: once it is deleted at the remote, every fetch
+# would fail for its name. `git coord repositories --uninstall-hooks` does the same.
+fetch_no_ledger() {
+    [ -f "$REPOSITORIES" ] || return 0
+    fetched='^[+]refs/(heads/gitcoord(-sessions/[*])?|gitcoord/sessions/[*]|claims/[*]):'
+    while IFS= read -r repository; do
+        if [ ! -f "$repository/config" ] || is_hooked "$repository"; then continue; fi
+        git config --file "$repository/config" --name-only --get-regexp '^remote\..*\.fetch$' "$fetched" | sort -u |
+            while IFS= read -r key; do
+                git config --file "$repository/config" --unset-all "$key" "$fetched" || warn "$repository: $key names the ledger still"
+            done
     done <"$REPOSITORIES"
 }
 

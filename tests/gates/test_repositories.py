@@ -55,3 +55,20 @@ def test_an_agent_may_not(places: list[Place], tmp_path: Path) -> None:
     done = ask(tmp_path, places[2], "--uninstall-hooks", agent="alice")
     assert done.code == 1 and f"the hooks stay in {places[0].top}/.git" in done.err, done
     assert len(ask(tmp_path, places[2], "--json").json["repositories"]) == 2
+
+
+def test_git_fetch_asks_for_the_ledger_no_more(places: list[Place], tmp_path: Path) -> None:
+    """Without gitcoord nobody could mend it once the ledger is deleted at the remote."""
+    one = places[0]
+    server = tmp_path / "server.git"
+    subprocess.run(["git", "clone", "-q", "--bare", places[2].top, server], check=True, capture_output=True)
+    own = "+refs/heads/gitcoord-notes:refs/remotes/up.stream/gitcoord-notes"
+    one.git("remote", "add", "up.stream", str(server))
+    one.ok("init", "--remote", "up.stream")
+    one.git("config", "--add", "remote.up.stream.fetch", own)
+    assert "+refs/heads/gitcoord:refs/heads/gitcoord" in one.git("config", "--get-all", "remote.up.stream.fetch")
+    assert ask(tmp_path, places[2], "--uninstall-hooks").code == 0
+    assert one.git("config", "--get-all", "remote.up.stream.fetch").splitlines()[1:] == [own]
+    one.git("config", "--unset", "remote.up.stream.fetch", "gitcoord-notes")
+    subprocess.run(["git", "-C", server, "update-ref", "-d", "refs/heads/gitcoord"], check=True)
+    one.git("fetch", "-q", "up.stream")

@@ -306,6 +306,19 @@ def test_uninstalling_takes_the_hooks_out_where_it_is_asked_to(hooked: tuple[Hom
     assert "left/.git" not in said and snapshot(home.path) == {}
 
 
+def test_uninstalling_leaves_no_fetch_of_the_ledger(hooked: tuple[Home, list[Path]]) -> None:
+    """Also where the hooks were taken out before; only where they stay it stays."""
+    home, repositories = hooked
+    places = [*repositories, repositories[0].parent / "left"]
+    for place in places:
+        home.ok("git", "config", "--add", "remote.origin.fetch", "+refs/heads/gitcoord:refs/heads/gitcoord", cwd=place)
+    fetched = ("git", "config", "--get-all", "remote.origin.fetch")
+    home.ok(INSTALLER, "--uninstall", "--keep-hooks")
+    assert [home.run(*fetched, cwd=place).returncode for place in places] == [0, 0, 1]
+    home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
+    assert [home.run(*fetched, cwd=place).returncode for place in places] == [1, 1, 1]
+
+
 def test_uninstalling_asks_at_a_terminal(hooked: tuple[Home, list[Path]]) -> None:
     home, repositories = hooked
     world = World(repositories[0], made=True)

@@ -13,11 +13,14 @@ from gitcoord.gates.hooks.cli import registry
 from gitcoord.gates.hooks.files import look
 from gitcoord.gates.hooks.managers import CALLED, EVENTS
 from gitcoord.gates.hooks.text import is_ours
+from gitcoord.git.commands.settings import unset_in_file
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
 _CLIENT = [f"{place}{event}" for event in EVENTS for place in ("hooks/", "hooks/gitcoord-", f"{CALLED}/")]
 _SERVER = ["hooks/pre-receive", "hooks/pre-receive.d/gitcoord"]
+# What joining a remote's ledger added to its `fetch`; install.sh has the same.
+_FETCHED = r"^[+]refs/(heads/gitcoord(-sessions/[*])?|gitcoord/sessions/[*]|claims/[*]):"
 
 
 class Repository(NamedTuple):
@@ -37,6 +40,9 @@ def repositories(call: Call, values: Values, words: list[str]) -> int:
             if each.hooks and _take_out(call, each.path):
                 removed.append(each.path)
         found = known()
+        for path in set(_noted()) - {each.path for each in found if each.hooks}:
+            # Once the ledger is deleted at the remote, every fetch would fail for its name, and no gitcoord is left to help.
+            unset_in_file(call.environ, r"^remote\..*\.fetch$", _FETCHED, file=f"{path}/config")
     rows = [each._asdict() for each in found]
     call.screen.answer(
         {"repositories": rows, "removed": removed}, ok=not (values.get("uninstall-hooks") and any(found))
@@ -57,17 +63,21 @@ def repositories(call: Call, values: Values, words: list[str]) -> int:
 
 def known() -> list[Repository]:
     """The repositories that were noted when hooks were installed, of those that still have some."""
-    try:
-        lines = Path(registry()).read_bytes().split(b"\n")
-    except OSError:
-        return []
     rows = []
-    for path in dict.fromkeys(os.fsdecode(line) for line in lines if line):
+    for path in _noted():
         server = _has(path, _SERVER)
         # A server's reference-transaction is none of the client's hooks.
         client = [name for name in _CLIENT if not server or not name.endswith("reference-transaction")]
         rows.append(Repository(path, _has(path, client), server))
     return [row for row in rows if row.hooks or row.server]
+
+
+def _noted() -> list[str]:
+    try:
+        lines = Path(registry()).read_bytes().split(b"\n")
+    except OSError:
+        return []
+    return list(dict.fromkeys(os.fsdecode(line) for line in lines if line))
 
 
 def _has(path: str, names: list[str]) -> bool:

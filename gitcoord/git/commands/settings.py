@@ -31,6 +31,14 @@ def set_in_file(env: Env, key: str, value: str, *, file: str) -> Answer:
     return run([*GIT, "config", "--file", file, "--replace-all", key, value], env)
 
 
+def unset_in_file(env: Env, keys: str, values: str, *, file: str) -> None:
+    """Take the values that match out of every key that matches; both are regular expressions."""
+    where = [*GIT, "config", "--file", file]
+    found = run([*where, "-z", "--name-only", "--get-regexp", keys, values], env)
+    for key in dict.fromkeys(found.entries):
+        run([*where, "--unset-all", key, values], env)
+
+
 def scope_of_setting(env: Env, key: str, tree: str) -> str:
     """The scope of the setting: 'local', 'worktree', 'global', 'system' or 'command'; '' where it is not set."""
     return run([*GIT, "-C", tree, "config", "--show-scope", "--get", key], env).text.partition("\t")[0]
