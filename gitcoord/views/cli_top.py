@@ -55,12 +55,15 @@ def top(call: Call, values: Values, words: list[str]) -> int:
 
 
 def look(call: Call) -> Row:
-    """The overview now. Where a remote decides, it is asked at most every few seconds."""
+    """The overview now. Where a remote decides, it is asked at most every few seconds; `offline` says why it could not be."""
+    age: Row = {}
     if call.ctx.remote:
         from gitcoord.ledger.remote.fetch import refresh_if_older
 
-        refresh_if_older(call.ctx, _REMOTE)
-    return overview(call.ctx, call.actor_or_none(), beats=False)
+        age = refresh_if_older(call.ctx, _REMOTE)
+        if "offline" in age:  # looking changes nothing anyway
+            age["offline"] = str(age["offline"]).removesuffix("; nothing was changed")
+    return {**overview(call.ctx, call.actor_or_none(), beats=False), **age}
 
 
 class _Bell:
@@ -159,6 +162,9 @@ def changes(before: Row, after: Row) -> list[str]:
         f"{key[0]}: {printable(row['message'])}: {printable(row['help'])}" for key, row in new.items() if key not in old
     ]
     lines += [f"settled: {printable(row['message'])}" for key, row in old.items() if key not in new]
+    offline = str(after.get("offline", ""))
+    if offline and offline != before.get("offline", ""):
+        lines.append(f"note: {printable(offline)}")
     if before["needs_you"] and not after["needs_you"]:
         lines.append("nothing needs you")
     return lines
@@ -193,7 +199,7 @@ class _Live:
         began = time.monotonic()
         try:
             self._view.model = look(self._call)
-            self._view.note = ""
+            self._view.note = str(self._view.model.get("offline", ""))
         except GitcoordError as error:
             self._view.note = error.message
         self._bell.looked(time.monotonic() - began)

@@ -43,6 +43,14 @@ def test_a_table_pads_all_but_the_last_column() -> None:
     assert screen.table([], ["", ""]) == []
 
 
+def test_a_list_fits_the_terminal(world: World) -> None:
+    long = "docs/" + "long/" * 30 + "guide.md"
+    world.take("-m", "reason " * 20, "--", long, agent="bob")
+    lines = world.at_terminal("list", env={"NO_COLOR": "1"}).out.splitlines()
+    assert len(lines) == 2 and all(len(line) <= 80 for line in lines), lines
+    assert "guide.md" in lines[0] and "expires in" in lines[0] and long in world.claim("list").out
+
+
 # --- colour --------------------------------------------------------------------------------------------------------
 
 
