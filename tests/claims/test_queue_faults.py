@@ -82,6 +82,20 @@ def test_a_killed_waiter_that_misses_its_turn_stands_last_and_the_second_time_no
     assert _queue(world, "bob")["position"] == 1, "who asks again stands in the queue again"
 
 
+def test_an_upgrade_that_is_missed_twice_leaves_the_weaker_claim_with_its_ref(world: World) -> None:
+    for agent in ("alice", "bob"):
+        assert world.claim("--mode", "intent", "src", agent=agent).code == 0
+    _queue(world, "bob")
+    world.free("alice")
+    for _ in range(2):
+        _set_clock(world, 121)
+        assert world.coord("sweep", agent="carol").code == 0
+    (claim,) = world.claim("list", "--json").json["claims"]
+    assert (claim["agent"], claim["mode"]) == ("bob", "intent") and world.claims() == ["path/src/@bob"]
+    assert _waiters(world) == {} and world.coord("fsck").code == 0
+    assert world.claim("release", "src", agent="bob").code == 0 and world.claims() == []
+
+
 def test_a_grant_between_the_last_look_and_ctrl_c_is_given_back(world: World) -> None:
     """A stopped waiter gets the grant and the signal before it can look."""
     world.take("src")
