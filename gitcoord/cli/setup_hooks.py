@@ -54,6 +54,8 @@ def hook_lines(plan: hooks.Plan, manager: Managed | None) -> list[str]:
     lines = change_lines([step for step in plan.steps + plan.other if step not in called], done=False)
     if manager and any(step.action != "unchanged" for step in called):
         lines.insert(0, f"install the hooks that {manager.manager} calls: {printable(plan.directory)}")
+    if plan.husky:
+        lines.insert(0, "copy husky's own hooks, which this work tree lacks, from the main one: .husky/_")
     if plan.settings:
         lines.append(f"note in the local settings which refs are judged: {printable(', '.join(plan.gates))}")
     return lines

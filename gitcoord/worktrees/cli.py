@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.errors import Refused, UsageError, refused
 from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
@@ -13,6 +13,9 @@ from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import put
 from gitcoord.worktrees.cli_done import inside
+
+if TYPE_CHECKING:
+    from gitcoord.gates.hooks.presence import MissingGate
 
 
 def commit(call: Call, values: Values, words: list[str]) -> int:
@@ -124,13 +127,30 @@ def add(call: Call, values: Values, words: list[str]) -> int:
             return take(ctx, order)
 
     result: dict[str, Any] = app.add(call.ctx, command, claim if order.items else None)
-    call.screen.answer(result)
+    missing = _with_gates(call, result["path"])
+    call.screen.answer({**result, "missing_gates": [gate.event for gate in missing]})
     call.screen.say(
         f"{call.screen.paint(printable(result['path']), 'bold')}: branch {printable(result['branch'])}, agent {owner}",
         *(f"claimed {printable(claim['path'])}, token {claim['token']}" for claim in result["claims"]),
     )
+    if missing:
+        call.screen.note(
+            "note: changes are not judged there, since these gates are not in place:",
+            *(f"  {gate.event}: {printable(gate.why)}" for gate in missing),
+        )
+        call.screen.hint(f"put them in place: cd {shell_word(result['path'])} && git coord setup")
     call.screen.hint(f"work there: cd {shell_word(result['path'])}", f"in the end: git coord worktree done {name}")
     return 0
+
+
+def _with_gates(call: Call, place: str) -> list[MissingGate]:
+    """Bring husky's own hooks to the new work tree, where git runs none without them. Gives the gates that do not run there."""
+    from gitcoord.gates.hooks.husky import bring, lacking
+    from gitcoord.gates.hooks.presence import missing_gates
+
+    with inside(call, place) as ctx:
+        bring(ctx, lacking(ctx))
+        return missing_gates(ctx)
 
 
 def list_(call: Call, values: Values, words: list[str]) -> int:

@@ -163,6 +163,47 @@ def test_husky_then_asks_gitcoord(place: Place) -> None:
     assert (place.top / ".husky/pre-commit").read_text() == before, "repeating it changes nothing"
 
 
+def husky_project(place: Place) -> None:
+    """husky as it is in a project whose lines for gitcoord are committed: `.husky/_` ignores itself."""
+    place.write(".husky/pre-commit", "echo ran >>ran\n")
+    place.write(".husky/_/.gitignore", "*")
+    install_husky(place)
+    place.ok("setup", "--edit-hooks")
+    place.git("add", "-A")
+    place.git("commit", "-q", "--no-verify", "-m", "husky")
+
+
+def test_a_new_work_tree_has_the_gates_without_npm(place: Place) -> None:
+    husky_project(place)
+    found = place.coord("worktree", "add", "fix", "--json", agent="alice", env=place.path).json
+    tree = Path(found["path"])
+    assert found["missing_gates"] == [] and place.coord("status", "--json", cwd=str(tree)).json["missing_gates"] == []
+    assert place.git("-C", str(tree), "status", "--porcelain") == ""
+    place.says(1)
+    assert place.try_git("-C", str(tree), "commit", "-q", "--allow-empty", "-m", "x", env=place.path).code == 1
+    assert place.judged()[-1] == "pre-commit"
+    place.ok("uninstall-hooks")
+    assert not (tree / ".husky/_/reference-transaction").exists(), "it would refuse when gitcoord is gone"
+
+
+def test_setup_brings_the_gates_to_a_work_tree_without_npm(place: Place, tmp_path: Path) -> None:
+    husky_project(place)
+    place.git("worktree", "add", "-q", str(tmp_path / "fix"))
+    assert place.coord("status", "--json", cwd=str(tmp_path / "fix")).json["missing_gates"] == ALL
+    done = place.coordinate("setup", cwd=str(tmp_path / "fix"))
+    assert done.code == 0 and "will copy husky's own hooks" in done.out, done
+    assert place.coord("status", "--json", cwd=str(tmp_path / "fix")).json["missing_gates"] == []
+    assert "will" not in place.coordinate("setup", cwd=str(tmp_path / "fix")).out
+
+
+def test_a_new_work_tree_without_husky_anywhere_says_what_works(place: Place) -> None:
+    husky_project(place)
+    shutil.rmtree(place.top / ".husky/_")
+    done = place.coord("worktree", "add", "fix", agent="alice", env=place.path)
+    assert "pre-commit: husky is not installed in this work tree: npm install, then git coord setup" in done.err, done
+    assert "npm install, then git coord setup" in place.coord("doctor").out
+
+
 @pytest.mark.parametrize("words", [("teardown", "--yes"), ("uninstall-hooks",)], ids=lambda words: words[0])
 def test_its_lines_are_taken_out_again(place: Place, words: tuple[str, ...]) -> None:
     place.write(".husky/pre-commit", "#!/bin/sh\n# ours\necho ran\n")
@@ -261,7 +302,9 @@ def without_git_claim(place: Place) -> dict[str, str]:
 def test_husky_that_is_not_installed_is_said(place: Place) -> None:
     place.write(".husky/pre-commit", "npm test\n")
     done = place.coordinate("setup", "--edit-hooks")
-    assert done.code == 1 and "husky is not installed in this clone: npx husky" in done.err, done
+    assert done.code == 1 and "husky is not installed in this clone: npm install, then git coord setup" in done.err, (
+        done
+    )
     install_husky(place)
     place.ok("setup")
 

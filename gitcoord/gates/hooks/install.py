@@ -9,6 +9,7 @@ from __future__ import annotations
 from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.claims.facts import deploy_refs
 from gitcoord.gates.hooks.files import bring_back, look, put, remove_empty, same_file
+from gitcoord.gates.hooks.husky import bring, directories, lacking
 from gitcoord.gates.hooks.managers import CALLED, EVENTS, TRANSACTION, Managed, find_link, find_manager
 from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
 from gitcoord.git.commands.refs import common_dir, hooks_dir, version
@@ -59,10 +60,11 @@ class Plan(NamedTuple):
     other: list[HookChange]  # hooks of the other way (`config` or `chain`), which are removed first
     gates: list[str]
     registry: str = ""  # the list of repositories that uninstalling reads
+    husky: dict[str, bytes] = {}  # files of husky's own directory that are missing in this work tree
 
     @property
     def changes(self) -> bool:
-        return bool(self.settings or self.other or any(step.action != "unchanged" for step in self.steps))
+        return bool(self.settings or self.other or self.husky or any(step.action != "unchanged" for step in self.steps))
 
     def result(self) -> dict[str, object]:
         rows = [step.row() for step in self.steps]
@@ -111,18 +113,20 @@ def plan_beside(ctx: Context, kit: Kit, gates: list[str], managed: Managed) -> P
     """The changes beside a manager: hooks that its lines call, and in its directory the one that it does not know."""
     common = _places(ctx)[0]
     steps = [_hook_file(kit, event, f"{common}/{CALLED}") for event in EVENTS]
-    if managed.own and is_directory(managed.own):
+    husky = lacking(ctx)
+    if managed.own and (husky or is_directory(managed.own)):
         steps.append(_hook_file(kit, TRANSACTION, managed.own))
     _require_one_section(common)
     there = set(_local(ctx))
     missing = [(GATE, ref) for ref in gates if (GATE.lower(), ref) not in there]
-    return Plan("managed", f"{common}/{CALLED}", steps, missing, [], gates, kit.registry)
+    return Plan("managed", f"{common}/{CALLED}", steps, missing, [], gates, kit.registry, husky)
 
 
 def install(ctx: Context, found: Plan) -> None:
     """Carry out the plan. Repeating it is harmless. Hooks are installed before the settings name the refs that they judge."""
     register(ctx, found.registry)
     _undo(ctx, found.other)
+    bring(ctx, found.husky)
     for step in found.steps:
         if step.action != "unchanged":
             put(step.path, step.data, step.kept)
@@ -210,7 +214,7 @@ def removal(ctx: Context) -> list[HookChange]:
     places = [f"{common}/hooks", f"{common}/{CALLED}"]
     husky = f"{ctx.repo.worktree}/.husky/_"
     if directory not in places and (directory == husky or directory.startswith(f"{common}/")):
-        places.append(directory)
+        places += directories(ctx) if directory == husky else [directory]
     steps = [_removal(event, place) for place in places for event in EVENTS]
     return [*_named_hooks(common, _local(ctx)), *(step for step in steps if step is not None)]
 

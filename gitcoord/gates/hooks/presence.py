@@ -98,7 +98,9 @@ def _why(directory: str, name: str) -> str:
 def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> str:
     """The reason why a manager does not ask gitcoord at this event; '' if it does."""
     if manager.manager == HUSKY and not directory.rstrip("/").endswith((".husky", ".husky/_")):
-        return "husky is not installed in this clone: npx husky"
+        return f"husky is not installed in this clone: {install_command(manager, event)}"
+    if manager.manager == HUSKY and manager.own and not exists(manager.own):
+        return f"husky is not installed in this work tree: {install_command(manager, event)}"
     installed, path = f"{directory}/{event}", manager.file_of(event) if event in manager.events else ""
     if not path:
         return _why(directory, event)
@@ -113,5 +115,9 @@ def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> 
 
 def install_command(manager: Managed, event: str) -> str:
     """The command of the manager that makes git run it at this event."""
-    commands = {HUSKY: "npx husky", LEFTHOOK: "lefthook install", PRE_COMMIT: f"pre-commit install -t {event}"}
+    commands = {
+        HUSKY: "npm install, then git coord setup",
+        LEFTHOOK: "lefthook install",
+        PRE_COMMIT: f"pre-commit install -t {event}",
+    }
     return commands[manager.manager]
