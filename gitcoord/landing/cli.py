@@ -15,6 +15,7 @@ from gitcoord.git.locks import flock
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_check import CheckFailed, Checks
+from gitcoord.landing.cli_finish import note_finished
 from gitcoord.landing.model import WAYS, OpenLanding, Rules, rules_of
 from gitcoord.landing.releases import released, tell_intents
 from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, source_of
@@ -45,16 +46,13 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
     if lock < 0:
         raise refused("landing", f"another process lands under the name of '{actor.agent}'", "git coord land --list")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # as Ctrl-C: what was begun is given back
+    # As Ctrl-C: what was begun is given back.
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         if values.get("abort"):
             return _abort(call, actor, trunk)
         finished = finish_open(call.ctx, actor, trunk)
-        for landing in finished:
-            call.screen.note(
-                f"note: the landing of {printable(landing.branch)} had been interrupted, and is on record now"
-            )
+        note_finished(call, finished)
         if values.get("continue"):
             return _continue(call, actor, trunk)
         order, rules = _order(call, values, words, actor, trunk)
@@ -63,6 +61,8 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         return _Command(call, values, actor, trunk, order, rules).run()
     finally:
         flock.release(lock)
+        for number, handler in before.items():
+            signal.signal(number, handler)  # for a process that lives on
 
 
 def _order(call: Call, values: Values, words: list[str], actor: Actor, trunk: Trunk) -> tuple[Order, Rules]:

@@ -113,6 +113,10 @@ class Context:
         waits = self.snapshot is not None and bool(self.snapshot.state.names("waits"))
         return waits or bool(list_files(f"{self.repo.scratch}/waiting"))
 
+    def may_finish_landings(self) -> bool:
+        """Return whether a landing is on record whose end is not, by the ledger as it was read last."""
+        return self.snapshot is not None and bool(self.snapshot.state.names("landings"))
+
     @property
     def notes(self) -> LockNotes:
         """About the git processes of ours that lock refs."""

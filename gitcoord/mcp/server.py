@@ -7,6 +7,7 @@ run one after the other in the main thread, where git's children and signals bel
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from signal import SIG_BLOCK, SIGIO, pthread_sigmask
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -22,8 +23,8 @@ from gitcoord.mcp.caller import Caller, Row
 from gitcoord.terminal.parser import Values
 
 INSTRUCTIONS = """\
-Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it, and
-release it once the work is committed. Do not change a path that another agent holds: do something else (task_next), or claim it with
+Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it;
+`land` brings your branch onto trunk and releases it, `release` what has landed otherwise. Do not change a path that another agent holds: do something else (task_next), or claim it with
 `queue`: a later result has "news" when it is yours, and when others wait for what you hold. When
 you stop in the middle, hand over (handoff_new). Paths are relative to the directory in which the server was started;
 @name is a resource, such as a deploy target. A result with "ok": false says why in "message", and what helps in "hints".
@@ -66,7 +67,7 @@ def _refuse_unknown_arguments(server: MCPServer[Any], name: str) -> None:
 
 
 def _tools(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
-    return [*_claims(caller), *_handoffs(caller), *_tasks(caller), *_journal(caller)]
+    return [*_claims(caller), *_landing(caller), *_handoffs(caller), *_tasks(caller), *_journal(caller)]
 
 
 def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
@@ -128,6 +129,29 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     return [
         (start, _AGAIN), (claim, _AGAIN), (release, _AGAIN), (leave_queue, _AGAIN), (list_, _LOOKS), (check, _LOOKS),
     ]  # fmt: skip
+
+
+def _landing(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    async def land(
+        branch: Annotated[str, Field(description="The branch to land; default: the one that is checked out.")] = "",
+        check: Annotated[str, Field(description="Also run this command on what would land.")] = "",
+        how: Annotated[
+            Literal["", "merge", "rebase", "squash"], Field(description="Default: as the policy says.")
+        ] = "",
+        task: Annotated[str, Field(description="Complete this task of yours when it has landed.")] = "",
+        wait: Annotated[str, Field(description="How long to wait for a turn, like 90s or 10m; 0: not at all.")] = "1m",
+        mode: Annotated[
+            Literal["land", "continue", "abort", "list", "dry-run"],
+            Field(description="After a conflict: continue or abort. list: who lands and who waits."),
+        ] = "land",
+    ) -> CallToolResult:
+        """Bring your branch onto trunk, in a fair queue, checked, and release the claims whose work has landed. A conflict stands in your
+        work tree: resolve it, git add, then call this with mode "continue"."""
+        said = {mode: mode != "land", "wait": wait if mode == "land" else "", "task": task}
+        values = _values({**said, "check": [check] if check else [], **({how: True} if how else {})})
+        return result_of(*caller.call(COORD["land"], values, [branch] if branch else []))
+
+    return [(land, _AGAIN)]
 
 
 def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
@@ -243,6 +267,8 @@ def _values(given: dict[str, Any]) -> Values:
 
 def serve() -> None:
     """Serve until the client closes its end."""
+    # A landing waits by SIGIO (`claims/cli_sleep.py`). Threads inherit the mask, so none of the library's is ended by it.
+    pthread_sigmask(SIG_BLOCK, [SIGIO])
     caller = Caller()
     try:
         build(caller).run("stdio")

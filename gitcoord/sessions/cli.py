@@ -21,7 +21,13 @@ _LEAST = 12  # of them for rules and memory, where there is much else
 def start(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.views.briefing import begin
 
-    result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
+    actor = call.actor()._replace(join=bool(values.get("join")))
+    result: Record = begin(call.ctx, actor)
+    if call.ctx.may_finish_landings():
+        from gitcoord.landing.cli_finish import finish_interrupted
+
+        if finish_interrupted(call):
+            result = {**begin(call.ctx, actor), "opened": result["opened"]}  # without what has landed
     call.screen.note(*unguarded_lines(call.ctx, call.environ))
     brief = bool(values.get("brief"))
     call.screen.answer(_shortened(result) if brief else result)

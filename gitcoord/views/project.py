@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
+from gitcoord.base.errors import GitcoordError
 from gitcoord.deploy.targets import targets
 from gitcoord.effects.sequences import sequences
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.policy.cache import trunk_source
 from gitcoord.policy.model import LANDING, is_own_file
 from gitcoord.policy.reader import Source
 
@@ -31,6 +34,15 @@ def project_facts(ctx: Context, source: Source, trunk: str) -> Record:
         "targets": list(targets(pairs)),
         "checks": [value for key, value in pairs if key == "land.check"],
     }
+
+
+def marked_for_landing(ctx: Context) -> list[str]:
+    """The patterns of paths that are claimed where they land; none where that cannot be told."""
+    try:
+        source = trunk_source(ctx, read_snapshot(ctx))
+        return [pattern for pattern, value in _marks(ctx, source) if value == LANDING]
+    except GitcoordError:
+        return []
 
 
 def _marks(ctx: Context, source: Source) -> list[tuple[str, str]]:

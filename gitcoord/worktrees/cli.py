@@ -133,6 +133,7 @@ def add(call: Call, values: Values, words: list[str]) -> int:
         f"{call.screen.paint(printable(result['path']), 'bold')}: branch {printable(result['branch'])}, agent {owner}",
         *(f"claimed {printable(claim['path'])}, token {claim['token']}" for claim in result["claims"]),
     )
+    _say_landing_marks(call)
     if missing:
         call.screen.note(
             "note: changes are not judged there, since these gates are not in place:",
@@ -151,6 +152,16 @@ def _with_gates(call: Call, place: str) -> list[MissingGate]:
     with inside(call, place) as ctx:
         bring(ctx, lacking(ctx))
         return missing_gates(ctx)
+
+
+def _say_landing_marks(call: Call) -> None:
+    """Name the paths that need no claim in a work tree, if the project marks any so."""
+    from gitcoord.views.project import marked_for_landing
+
+    later = [] if call.screen.json else marked_for_landing(call.ctx)
+    if later:
+        named = ", ".join(later[:5]) + (f" and {len(later) - 5} more" if len(later) > 5 else "")
+        call.screen.say(f"claimed by git coord land, not before: {printable(named)}")
 
 
 def list_(call: Call, values: Values, words: list[str]) -> int:

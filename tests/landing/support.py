@@ -52,8 +52,8 @@ class Trunk:
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def interrupt(self, agent: str) -> None:
-        """Leave what a landing leaves that is killed after trunk has moved, a fast-forward: its record, and nothing afterwards."""
+    def interrupt(self, agent: str, *, moved: bool = True) -> None:
+        """Leave what a landing leaves that is killed before or after trunk has moved, a fast-forward: its record, and nothing afterwards."""
         old, new = self.tip, self.world.git("rev-parse", agent)
         items = (("resource", "land/main", agent),)
         begin = Begin(Actor(agent), "main", agent, new, old, new, "merge", [], "", items)
@@ -63,7 +63,8 @@ class Trunk:
                 transact(ctx, decide, begin._replace(takes=True))
             finally:
                 ctx.store.close()
-        self.world.git("merge", "-q", "--ff-only", agent)
+        if moved:
+            self.world.git("merge", "-q", "--ff-only", agent)
 
     @property
     def tip(self) -> str:

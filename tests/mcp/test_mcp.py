@@ -22,7 +22,7 @@ SECTIONS = {"state": "it parses", "changed": "the lexer", "remaining": "the prin
 LOOKING = {"list", "check", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}
 CHANGING = {
     "start", "claim", "release", "leave_queue", "handoff_new", "handoff_accept", "task_next", "task_take", "task_complete", "task_fail",
-    "journal_add", "note",
+    "journal_add", "note", "land",
 }  # fmt: skip
 
 Ask = Callable[..., Awaitable[Any]]
@@ -166,7 +166,7 @@ def test_what_is_offered_and_how_it_says_no(world: World) -> None:
             assert hints is not None and hints.read_only_hint is (name in LOOKING) and hints.open_world_hint is False
             assert tool.description and (name in LOOKING or hints.destructive_hint is False)
         again = {n for n, t in tools.items() if t.annotations is not None and t.annotations.idempotent_hint}
-        assert again == {"start", "claim", "release", "leave_queue", "handoff_accept", "task_take"}
+        assert again == {"start", "claim", "release", "leave_queue", "handoff_accept", "task_take", "land"}
         assert client.server_info is not None and client.server_info.name == "gitcoord"
         assert "Call `start` first" in str(client.instructions)
         ask = asking(client)
@@ -203,3 +203,20 @@ def test_without_the_library_it_says_what_to_install(world: World) -> None:
     )
     assert done.returncode == 2 and not done.stdout
     assert "mcp" in done.stderr and "--with-mcp" in done.stderr and "gitcoord[mcp]" in done.stderr
+
+
+def test_a_branch_lands(world: World) -> None:
+    world.git("switch", "-q", "-c", "topic")
+    world.commit({"src/a.py": "new\n"})
+
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        no = await ask("land", wrong=True, check="exit 3")
+        assert (no["error"], no["exit_code"]) == ("check", 3)
+        assert (await ask("land", mode="list"))["waiting"] == []
+        done = await ask("land", branch="topic", check="true", how="squash")
+        assert (done["ok"], done["branch"], done["how"]) == (True, "topic", "squash")
+        assert (await ask("list"))["claims"] == []
+
+    session(world, body)
+    assert world.git("show", "main:src/a.py") == "new"
