@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+from gitcoord.landing.events.landing import Begin, decide
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import transact
 from gitcoord.terminal.fit import columns
+from gitcoord.world.open import environ, open_repository
 from tests.cli.support import World
 from tests.cli.test_json import holds
 from tests.cost import Counter
@@ -146,3 +151,21 @@ def test_the_number_of_processes_does_not_grow(tmp_path: Path) -> None:
             cost = counter.taken()
         costs.append(cost.children)
     assert costs[1] <= costs[0] <= 5, costs
+
+
+def test_a_landing_whose_process_died(world: World) -> None:
+    old = world.git("rev-parse", "HEAD")
+    world.git("switch", "-q", "-c", "topic")
+    new = world.commit({"good": ""})
+    with chdir(world.top):
+        ctx = open_repository(environ(), writing=True)
+        begin = Begin(Actor("alice"), "main", "topic", new, old, new, "rebase", [], "", (), takes=True)
+        transact(ctx, decide, begin)  # and then it is killed, before trunk moves
+        ctx.store.close()
+    row = overview(world)
+    assert row["landing"]["open"] and kinds(row["needs_you"]) == [], "its turn lasts: it may be at work"
+    world.fall_silent("alice")
+    (need,) = (row for row in overview(world)["needs_you"] if row["kind"] == "landing")
+    assert need["source"] == f"event {row['landing']['open'][0]['seq']}" and need["help"] == "git coord land topic"
+    assert world.coord("land", "topic", agent="bob").code == 0
+    assert kinds(overview(world)["needs_you"]) == []
