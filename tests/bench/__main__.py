@@ -71,6 +71,7 @@ BENCHES: dict[str, Bench] = {
     "check": lambda place, cache, scale: oneshot.check(place, scale.rounds),
     "views": lambda place, cache, scale: [
         *oneshot.views(place, scale.rounds),
+        *size.overview(place, cache, scale.rounds),
         *size.views(place, cache, scale.rounds, scale.shown),
     ],
     "hooks": lambda place, cache, scale: gates.hooks(

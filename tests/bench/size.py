@@ -132,6 +132,19 @@ _OF_ALL = ("claim list", "coord status", "coord task list", "coord agents")
 _OF_ONE = ("claim list --mine", "coord start", "coord sweep")
 
 
+def overview(place: Place, cache: Path, rounds: int) -> list[Result]:
+    """Time `status` in a ledger of usual size, against a bare interpreter."""
+    size = Views(claims=200, agents=50, tasks=100, events=500)
+    where = repository(place, cache, f"overview-{size.events}", lambda where: with_views(place, where, size))
+    os.chdir(where)
+    steps = {"status": lambda _: place.timed("git", "coord", "status"), "python": lambda _: place.bare_python()}
+    samples = interleave(rounds, steps, warm=2)
+    what = (
+        f"git coord status with {size.claims} claims, {size.agents} agents, {size.tasks} tasks / python3 -I -S -c pass"
+    )
+    return [compare("overview", what, samples, "status", "python", Target(6))]
+
+
 def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
     """Time the views in a large ledger, and in one with a tenth of it."""
     few = Views(*(number // 10 for number in many))

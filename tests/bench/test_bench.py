@@ -28,6 +28,7 @@ _ROWS = {
     "views": {
         "status": True,
         "log": True,
+        "overview": True,
         "views-claim-list": True,
         "views-coord-status": True,
         "views-coord-task-list": True,
