@@ -87,7 +87,7 @@ _START = {
 _EVERYDAY = {
     "status": row("Show what needs you, and all that is going on.", "views.cli:status", opens="read"),
     "top": row(
-        "The same, live: redrawn whenever something happens.",
+        "Show what needs you and what is going on, live.",
         "views.cli_top:top",
         "",
         Option("plain", "flag", "Print each change as a line, for screen readers."),
