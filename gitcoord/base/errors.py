@@ -102,6 +102,10 @@ class CouldNotJudge(StoreError):
     code = "could-not-judge"
 
 
+class TrunkMoved(CouldNotJudge):
+    """A push comes after another one, whose commits are not here."""
+
+
 class ServerBehind(CouldNotJudge):
     """Its code is that of `CouldNotJudge`, its message begins with `words` unless the ledger there was rewritten, and with
     `differs` where others have written there since."""

@@ -5,7 +5,7 @@ Each method chooses the changes to judge, the commits that were accepted before,
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.errors import CouldNotJudge, TrunkMoved
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
@@ -137,9 +137,13 @@ class Gate(GateBase):
             return self._actor_alone()  # the paths of notes are object ids
         old = move.old if move.old and self._is_commit(move.old) else ""
         if is_sync and move.old and not old:
-            raise CouldNotJudge(
-                f"the tip of '{self.sync}' at {remote} is not here, so this push cannot be compared with it",
-                hints=(f"git fetch {remote}",),
+            landing = "git coord land <branch>" if self._branch() == move.ref else "git coord land"
+            raise TrunkMoved(
+                f"'{self.sync}' at {remote} has moved: somebody pushed before you",
+                hints=(
+                    "bring that here, then push again: git coord sync --pull",
+                    f"or have a branch brought onto it, in turn: {landing}",
+                ),
             )
         deploys = self._deploys(remote, move.ref)
         stale = self._stale(deploys, move.new)

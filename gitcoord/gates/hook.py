@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from _signal import SIGALRM, alarm, signal
 
-from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, UsageError
+from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved, UsageError
 from gitcoord.base.names import printable
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
@@ -67,6 +67,10 @@ def main(words: list[str]) -> int:
         code = _judge(ctx, screen, hook, rest, env, moves)
     except NotInitialised:
         return 0
+    except TrunkMoved as error:
+        screen.note(f"error: {_WHAT[hook]} is refused: {printable(error.message)}")
+        screen.hint(*error.hints)
+        return 1
     except GitcoordError as error:
         code = _could_not_judge(screen, hook, error.message, error.hints)
     except (OSError, ValueError, AssertionError, LookupError, TypeError, RecursionError) as error:
@@ -130,7 +134,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     """The exit code. `asked` gets the ref updates, also where judging them fails."""
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.commit_note import NOTED_MERGES, leave_note, leave_quiet_note
-    from gitcoord.sessions.identity import resolve_in_hook
+    from gitcoord.sessions.identity import person_by_setting, resolve_in_hook
 
     moves = _moves(ctx, hook)
     if moves == []:
@@ -168,7 +172,8 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if outcome.refused and ctx.remote and hook != "pre-push":
         _say_age(ctx, screen)
     if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
-        return _refuse_nameless(screen, hook, outcome, who.problem)
+        person = person_by_setting(ctx, env) if hook == "pre-push" else None
+        return _refuse_nameless(screen, hook, outcome, who.problem, person.agent if person else "")
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
 
 
@@ -202,17 +207,24 @@ def _say_unguarded(ctx: Context, screen: Screen, env: Environ) -> None:
         screen.note(*unguarded_lines(ctx, env))
 
 
-def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError) -> int:
-    """Print that an action that some actor may do was not judged, since the actor is unknown; gives the exit code."""
-    held = [verdict for verdict in outcome.refused if verdict.rule == "held"]
+def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError, person: str) -> int:
+    """Print that an action that some actor may do is refused, since the actor is unknown; gives the exit code. `person` is the
+    one of `gitcoord.person`, who needs a terminal for this action."""
+    held = [v for v in outcome.refused if v.rule == "held" and any(claim["agent"] != person for claim in v.held)]
     others = [verdict for verdict in outcome.refused if verdict.rule != "held"]
     for verdict in held[:_SHOWN]:
         screen.note(f"error: {_line(verdict)}", *("  " + line for line in screen.claim_lines(list(verdict.held))))
-    screen.note(f"error: {_WHAT[hook]} could not be judged: {problem.message}")
+    if person:
+        screen.note(f"error: {_WHAT[hook]} is refused: without a terminal {person} may commit and pull, and not push")
+    else:
+        verb = "could not be judged" if others else "is refused"
+        screen.note(f"error: {_WHAT[hook]} {verb}: {problem.message}")
     screen.note(*("  " + _line(verdict) for verdict in others[:_SHOWN]))
     screen.hint(*dict.fromkeys(map(_ask_holder, held[:4])))
     screen.hint(*dict.fromkeys(hint for verdict in others if verdict.rule in _ANYBODYS for hint in verdict.hints[:1]))
-    if any(verdict.rule not in _ANYBODYS for verdict in others):
+    if person:
+        screen.hint(f"{person} pushes at a terminal: git push")
+    elif any(verdict.rule not in _ANYBODYS for verdict in others):
         screen.hint("a person does it at a terminal; git coord setup, run there, can let that person's editor commit")
         screen.hint(*problem.hints)
     else:

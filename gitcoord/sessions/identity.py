@@ -80,7 +80,7 @@ def resolve_in_hook(ctx: Context, environ: Environ, *, terminal: bool, by_settin
     try:
         return HookActor(resolve(ctx, environ, terminal=terminal), None, names)
     except UsageError as error:
-        person = _person_by_setting(ctx, environ) if by_setting else None
+        person = person_by_setting(ctx, environ) if by_setting else None
         return HookActor(person, None, names) if person is not None else HookActor(NOBODY, error, names)
 
 
@@ -95,7 +95,7 @@ def _names(ctx: Context, environ: Environ) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _person_by_setting(ctx: Context, environ: Environ) -> Actor | None:
+def person_by_setting(ctx: Context, environ: Environ) -> Actor | None:
     """The person of `gitcoord.person`, outside any agent tool. The environment and the user's own settings cannot set it."""
     if not ctx.settings.get("gitcoord.person") or in_tool(environ):
         return None

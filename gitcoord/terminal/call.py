@@ -10,7 +10,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Part
-from gitcoord.sessions.identity import resolve, resolve_or_none
+from gitcoord.sessions.identity import person_by_setting, resolve, resolve_or_none
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.parser import Values, Verb
 from gitcoord.terminal.screen import Row, Screen
@@ -46,8 +46,9 @@ class Call:
         return shell_word(path.removeprefix(prefix) if path.startswith(prefix) else f":/{path}")
 
     def actor_if_set_up(self) -> Actor | None:
-        """The actor; None where nobody is named and gitcoord is not set up, so that no name is needed."""
-        actor = self.actor_or_none()
+        """The actor, for a question: without a name the person of `gitcoord.person`, as commits are judged. None where nobody is
+        named and gitcoord is not set up, so that no name is needed."""
+        actor = self.actor_or_none() or person_by_setting(self.ctx, self.environ)
         if actor is None and not has_ledger(self.ctx):
             return None
         return actor or self.actor()

@@ -527,9 +527,8 @@ def test_what_is_no_commit_is_not_judged(clone: Clone) -> None:
 
 
 def test_what_the_sync_branch_holds_must_be_here(clone: Clone) -> None:
-    with pytest.raises(CouldNotJudge, match="the tip of 'main' at origin is not here") as caught:
+    with pytest.raises(CouldNotJudge, match="'main' at origin has moved: somebody pushed before you"):
         clone.push("m1", GONE)
-    assert caught.value.hints == ("git fetch origin",)
 
 
 def test_several_at_once(clone: Clone) -> None:

@@ -79,7 +79,7 @@ def test_a_tool_that_does_not_say_which_conversation_it_is(project: Project) -> 
 def test_what_somebody_must_answer_for_is_refused(project: Project, files: dict[str, str | None]) -> None:
     project.claim("free/held", agent="bob")
     done = commit(project, files)
-    assert done.code != 0 and UNNAMED in done.err and next(iter(files)) in done.err, done
+    assert done.code != 0 and ": nobody is named here" in done.err and next(iter(files)) in done.err, done
     assert "at a terminal" in done.err
     assert "fsck" not in done.err, "the ledger is in order"
 
@@ -89,6 +89,7 @@ def test_a_name_is_asked_for_only_where_it_helps(project: Project) -> None:
     project.claim("free/held", agent="bob")
     done = commit(project, {"free/held": "new\n"})
     assert done.err.startswith("error: free/held: bob holds it [held]\n"), done
+    assert "could not be judged" not in done.err and "error: this commit is refused: nobody is named" in done.err
     assert "hint: ask bob, or wait until it is free: git claim show free/held\n" in done.err
     assert "GITCOORD_AGENT" not in done.err and "git coord run" not in done.err
     assert project.world.claim("show", "free/held", agent="").code == 0, "the hint needs no name"
@@ -198,7 +199,22 @@ def test_the_setting_does_not_push(known: Project) -> None:
     assert known.world.at_terminal("shared/a").code == 0
     assert commit(known, {"shared/a": "new\n"}).code == 0
     done = editor(known, "push", "-q", "origin", "main")
-    assert done.code != 0 and UNNAMED in done.err, done
+    assert done.code != 0 and "without a terminal ada_at_example.com may commit and pull, and not push\n" in done.err, (
+        done
+    )
+    assert "nobody is named" not in done.err and "ask ada" not in done.err and "holds it" not in done.err
+    assert "hint: ada_at_example.com pushes at a terminal: git push\n" in done.err
+
+
+def test_a_check_answers_that_person(known: Project) -> None:
+    """As the commit would be judged; a claim needs a terminal or a name."""
+    assert known.world.at_terminal("shared/a").code == 0
+    known.claim("shared/b", agent="bob")
+    assert [known.world.claim("check", name, agent="").code for name in ("shared/a", "shared/b")] == [0, 1]
+    assert known.world.claim("check", "shared/a", agent="", env={"CLAUDECODE": "1"}).code == 2, (
+        "no agent is that person"
+    )
+    assert known.world.claim("shared/c", agent="").code == 2
 
 
 @pytest.mark.parametrize("how", ["tool", "command line", "user", "environment"])
@@ -225,7 +241,7 @@ def test_only_the_repositorys_own_setting_outside_of_agent_tools_counts(
     else:
         env = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": setting[0], "GIT_CONFIG_VALUE_0": setting[1]}
     done = editor(project, *words, env=env)
-    assert done.code != 0 and "could not be judged" in done.err, done
+    assert done.code != 0 and "error: this commit is refused: " in done.err, done
 
 
 def test_a_person_who_is_killed_commits_nothing(known: Project) -> None:

@@ -47,6 +47,22 @@ def test_ours_does_not_undo_what_landed(project: Project) -> None:
     assert refused(project.push("stale:main", agent="alice"), "unclaimed", "shared/a")
 
 
+def test_somebody_pushed_before(project: Project) -> None:
+    """The most ordinary refusal: the ledger is in order, and the hints, followed literally, help."""
+    other = project.place / "other"
+    git(project.place, "clone", "-q", str(project.remote), str(other))
+    (other / "free/x").write_text("landed\n")
+    git(other, "commit", "-q", "-am", "work of another")
+    git(other, "push", "-q", "origin", "main")
+    project.commit({"free/y": "mine\n"})
+    done = project.push("main", agent="alice")
+    assert "error: this push is refused: 'main' at origin has moved: somebody pushed before you\n" in done.err, done
+    assert "fsck" not in done.err and "git coord land <branch>" in done.err
+    assert "hint: bring that here, then push again: git coord sync --pull\n" in done.err
+    assert project.coord("sync", "--pull", agent="alice").code == 0
+    assert project.push("main", agent="alice").code == 0
+
+
 # --- everyday pushes that pass -------------------------------------------------------------------------------------
 
 
