@@ -27,6 +27,7 @@ from gitcoord.claims.requests import (
     capacity_for,
     directory_of,
     drop,
+    own_requests,
     put,
     requests_around,
     wait_file,
@@ -235,8 +236,15 @@ def kept_for(queue: Queue, claim: Request, rivals: list[Request]) -> Request | N
 
 
 def freed_by(before: State, changes: Changes) -> list[str]:
-    """The files whose change may let somebody go."""
-    return [key for key in changes if key.startswith(("halt", READY)) or _frees(before, key, changes[key])]
+    """The files whose change may let somebody go: what is freed, and what is given to an agent that waits: whoever waits for that
+    may be passed from now on by those for whom the agent waits."""
+    given = {key: r["agent"] for key, r in changes.items() if key.startswith("claims/") and r is not None}
+    waiting = {agent for agent in given.values() if own_requests(before, agent)}
+    return [
+        key
+        for key in changes
+        if key.startswith(("halt", READY)) or given.get(key) in waiting or _frees(before, key, changes[key])
+    ]
 
 
 def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, ...]:
@@ -247,7 +255,11 @@ def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, .
     if "halt" in keys:
         first = all_requests(after)
     else:
-        near = queue.beside([key for key in keys if not key.startswith(READY)])
+        files = [key for key in keys if not key.startswith(READY)]
+        near = queue.beside(files)
+        for agent in dict.fromkeys(file.rpartition("/@")[2] for file in files):
+            for each in queue.of(agent).values():
+                near.update(reachable(queue, each, queue.keepers))
         near.update(queue.around(plain_request("", (NEXT,), WRITE, 1)))  # whatever is free, a task may need it
         first = list(near.values())
     return tuple(_row(after, world, *grant) for grant in queue.grants(first))

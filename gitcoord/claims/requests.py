@@ -232,12 +232,11 @@ class Requests:
         return self._those(sorted(tickets))
 
     def beside(self, files: Iterable[str]) -> dict[int, Request]:
-        """The requests around these files of claims or requests, and all of the agents whose requests are among them."""
+        """The requests around these files of claims or requests."""
         directories = dict.fromkeys("waits/" + file.partition("/")[2].rpartition("/")[0] for file in files)
-        agents = dict.fromkeys(file.rpartition("/@")[2] for file in files if file.startswith("waits/"))
         records = [_records_around(self._before, directory) for directory in directories]
         tickets = {ticket for each in records for ticket in self._read(each)}
-        return {**self._those(sorted(tickets)), **{t: r for agent in agents for t, r in self.of(agent).items()}}
+        return self._those(sorted(tickets))
 
     def of(self, agent: str) -> dict[int, Request]:
         """All requests of one agent, by ticket."""

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ATTEMPTS = 200
 POLL = 15_000
 SLOW_POLL = 300_000  # where a grant wakes its agent, this is for claims that expire
+PERSON = Actor("boss", person=True)  # kills, revives and repairs
+_PASSING = ("held", "kept", "unknown", "halted", "killed")  # refusals after which an agent asks again
 SLOT = 20_000  # a holder shows that it is alive this often
 
 
@@ -154,7 +156,7 @@ class Client:
             late = self.scheduler.now > deadline and (gives_up or not self.is_calm())
             if late and goal.way != "plain":
                 yield from self.transact(decide_leave, Leave(self.actor))
-            if late or (isinstance(answer, str) and answer not in ("held", "kept", "unknown", "halted")):
+            if late or (isinstance(answer, str) and answer not in _PASSING):
                 return False
             # A holder asks often, since that is its heartbeat.
             yield from self._doze(goal.items, SLOW_POLL if self.is_woken_by_grants and not gives_up else POLL)
@@ -265,16 +267,17 @@ class Client:
         return all((now := view.beats.get(beat.agent)) is not None and now.oid == beat.oid for _, beat in push.beats)
 
     def _repair(self) -> Run:
-        """Restore the authority's lost events, or accept its history as it is; then continue above all numbers seen."""
+        """Restore the authority's lost events, or accept its history as it is; then continue above all numbers seen.
+
+        By a person: where this agent is killed, it could do nothing about it."""
         if (yield self.look()) is None or not self.machine.is_behind:
             return
         mine, theirs = self.machine.view, self.authority.view()
         missing = self.authority.missing(mine.head)
         base = theirs if missing is None else theirs._replace(head=mine.head, state=mine.state)
         leap = first_number(base.state.seq, self.machine.highest)
-        actor = self.actor._replace(person=True)
         world = SimulatedWorld(self.machine, theirs)
-        epoch = Epoch(actor, leap, "events were lost", f"{self.agent}-{leap}")
+        epoch = Epoch(PERSON, leap, "events were lost", f"{self.agent}-{leap}")
         answer = _ask(decide_epoch, base.state, epoch, world)
         if isinstance(answer, Refusal):
             yield 1000

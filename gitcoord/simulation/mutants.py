@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from gitcoord.claims.events import claim as claim_event
-from gitcoord.claims.model import Claim, Conflicts, overlapping
+from gitcoord.claims.model import Claim, Conflicts, file_of, overlapping
 from gitcoord.claims.queue import Queue
 from gitcoord.ledger.sessions import Expiry
 from gitcoord.simulation.authority import Authority, push_of
@@ -172,6 +172,12 @@ def plain_claim_jumps() -> Patches:
     return {f"{_QUEUE}:kept_for": lambda *_: None}
 
 
+def plain_claim_jumps_the_second() -> Patches:
+    """A claim without a request looks only at the first of those that wait."""
+    plain = import_module(_QUEUE).kept_for
+    return {f"{_QUEUE}:kept_for": lambda queue, claim, rivals: plain(queue, claim, rivals[:1])}
+
+
 def overtaken_for_ever() -> Patches:
     """A request may be overtaken any number of times."""
     return {
@@ -188,6 +194,36 @@ def grant_out_of_order() -> Patches:
 def classes_ignored() -> Patches:
     """Priorities do not count."""
     return {f"{_QUEUE}:Queue.rank": lambda self, request: (request.overtaken < self.limit, 0, request.ticket)}
+
+
+def overtaken_by_the_overtaken() -> Patches:
+    """Requests that may not be overtaken any more overtake each other."""
+    plain = Queue.depends
+    return {f"{_QUEUE}:Queue.depends": lambda self, request, on: self.exhausted(on) or plain(self, request, on)}
+
+
+def kept_for_ever() -> Patches:
+    """A request is kept waiting for one that waits for it."""
+    return {f"{_QUEUE}:Queue.depends": lambda self, request, on: False}
+
+
+def handed_over_in_silence() -> Patches:
+    """Nobody goes for the reason that another was handed something."""
+    queue: Any = import_module(_QUEUE)
+
+    def freed(before: Any, changes: Any) -> list[str]:
+        return [key for key in changes if queue._frees(before, key, changes[key])]
+
+    return {f"{_QUEUE}:freed_by": freed}
+
+
+def grant_takes_away() -> Patches:
+    """A grant replaces a stronger claim that its agent holds."""
+
+    def claims(state: Any, request: Any, *said: Any) -> dict[str, Any]:
+        return {file_of(state, claim.item, claim.agent): claim.to_record() for claim in request.claims(*said)}
+
+    return {f"{_QUEUE}:_claims_of": claims}
 
 
 def nobody_granted() -> Patches:
@@ -259,7 +295,7 @@ MUTANTS: dict[str, Callable[[], Patches]] = {
     for function in (
         two_writers, overlap_unseen, units_pairwise, fencing_off, expiry_without_heartbeat, clocks_trusted, never_expires,
         told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs, overtakings_not_counted, plain_claim_not_counted,
-        plain_claim_jumps, overtaken_for_ever, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
+        plain_claim_jumps, plain_claim_jumps_the_second, overtaken_for_ever, overtaken_by_the_overtaken, kept_for_ever, handed_over_in_silence, grant_takes_away, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
         confirmation_ignored, ticket_reused, wait_outlives_session, no_reduction_test,
         no_reduction_test_on_handoff, deadlock_without_units,
     )

@@ -94,6 +94,7 @@ class Waiters:
 
     def appended(self, event: Event, changes: Changes) -> None:
         """One event: first its own changes, then its grants one by one."""
+        before = dict(self.claims)
         tickets = {record["ticket"] for record in self.files.values()}
         granted = {f"@{row['agent']}" for row in event.granted}
         claims = {key: record for key, record in changes.items() if key.startswith("claims/")}
@@ -126,7 +127,9 @@ class Waiters:
                 self._return(event, row, claims)
         rows = [next(r for r in self.files.values() if r["ticket"] == row["ticket"]) for row in event.granted]
         if new:
-            self._plain(event, new)
+            self._plain(event, new, rows)
+        for row, asked in zip(event.granted, rows, strict=True):
+            self._require_whole(event, row, asked, before, claims)
         for row in rows:
             self._grant(event, row, {k: r for k, r in claims.items() if r is not None and r["agent"] == row["agent"]})
         for key, record in changes.items():
@@ -151,8 +154,25 @@ class Waiters:
             record.update(mode=event.body["mode"], units=event.body["units"])
         self.files["waits/returned"] = record
 
-    def _plain(self, event: Event, claims: list[Record]) -> None:
-        """Claims without a request: the last in the order. One command overtakes a request once."""
+    def _require_whole(
+        self, event: Event, row: Record, asked: Record, before: dict[str, Record], claims: Changes
+    ) -> None:
+        """A grant gives all that was asked for, and takes nothing away from what its agent holds."""
+        mine = {(r["space"], r["path"]): r for r in claims.values() if r is not None and r["agent"] == row["agent"]}
+        ended = {r["agent"] for r in event.body["claims"]} if event.kind == "expire" else {event.agent}
+        is_kept = row["agent"] not in ended or event.kind == "wait"
+        held = {(r["space"], r["path"]): r for r in before.values() if is_kept and r["agent"] == row["agent"]}
+        for item in _pairs(row):
+            got, least = mine.get(item), [r for r in (asked, held.get(item)) if r is not None]
+            self._require(
+                got is not None
+                and all(got["units"] >= r["units"] and (got["mode"] == "write" or r["mode"] == "read") for r in least),
+                f"event {event.seq} grants {row['agent']} less of {item[1]} than it asked for or holds",
+            )
+
+    def _plain(self, event: Event, claims: list[Record], rows: list[Record]) -> None:
+        """Claims without a request: the last in the order. One command overtakes a request once. `rows`: the requests that its
+        event grants, which may be why another cannot go."""
         if event.nonce != self._command:
             self._command, self._counted = event.nonce, set()
         asked = {**claims[0], "items": [[claim["space"], claim["path"]] for claim in claims]}
@@ -161,7 +181,8 @@ class Waiters:
         for request in self.requests():
             if self.conflict(asked, request) and request["ticket"] not in self._counted:
                 what = f"{asked['agent']} claims {asked['items']} before {request['agent']}, ticket {request['ticket']}"
-                self._require(self._cannot_go(request) or self._has_earlier(request), f"{what}, which could go")
+                goes_before = [r for r in rows if self._rank(r) < self._rank(request) and self.conflict(request, r)]
+                self._require(self._cannot_go(request) or bool(goes_before), f"{what}, which could go")
                 self._require(self.passed.get(request["ticket"], 0) < LIMIT, f"{what}, overtaken {LIMIT} times before")
                 self._require(request["ticket"] in event.past, f"{what}, which is not counted")
                 self._pass(request)
@@ -176,7 +197,7 @@ class Waiters:
             if self._rank(request) < self._rank(row):
                 self._require(self._cannot_go(request), f"{what}, which could go")
                 if self.passed.get(request["ticket"], 0) >= LIMIT:
-                    self._require(self._reaches(request, row), f"{what}, overtaken {LIMIT} times before")
+                    self._require(self._needs(request, row), f"{what}, overtaken {LIMIT} times before")
                 else:
                     self._pass(request)
         for key in [key for key, record in self.files.items() if record["ticket"] == row["ticket"]]:
@@ -186,18 +207,18 @@ class Waiters:
     def _cannot_go(self, request: Record) -> bool:
         return bool(self.blockers(request)) or self._is_kept(request) or self._holds_other(request)
 
-    def _has_earlier(self, request: Record) -> bool:
-        """Does another one go before it, so that it could not go?"""
-        before = [r for r in self.requests() if self._rank(r) < self._rank(request) and self.conflict(request, r)]
-        return any(not self._cannot_go(each) for each in before)
-
     def _is_kept(self, request: Record) -> bool:
-        return any(
-            self.passed.get(each["ticket"], 0) >= LIMIT
-            and self.conflict(request, each)
-            and self._rank(each) < self._rank(request)
+        return any(not self._needs(each, request) for each in self._keepers(request))
+
+    def _keepers(self, request: Record) -> list[Record]:
+        """The requests before this one that may not be overtaken and conflict with it."""
+        return [
+            each
             for each in self.requests()
-        )
+            if self.passed.get(each["ticket"], 0) >= LIMIT
+            and self._rank(each) < self._rank(request)
+            and self.conflict(request, each)
+        ]
 
     def _pass(self, request: Record) -> None:
         self.passed[request["ticket"]] = self.passed.get(request["ticket"], 0) + 1
@@ -210,19 +231,28 @@ class Waiters:
                 f"event {event.seq}: ticket {record['ticket']} was overtaken {counted} times, and has {record['overtaken']} on record",
             )
 
-    def _reaches(self, request: Record, other: Record) -> bool:
-        """Does the request wait, directly or by way of others, for the other one or for its agent?"""
-        requests = self.requests()
-        todo, seen = [request], {request["ticket"]}
-        for each in todo:
-            holders = {claim["agent"] for claim in self.blockers(each)}
-            if other["agent"] in holders or each["ticket"] == other["ticket"]:
-                return True
-            ahead = [r for r in requests if self.passed.get(r["ticket"], 0) >= LIMIT and self.conflict(each, r)]
-            more = [r for r in requests if r["agent"] in holders] + ahead
-            todo += [r for r in more if r["ticket"] not in seen]
-            seen.update(r["ticket"] for r in more)
-        return False
+    def _needs(self, request: Record, other: Record) -> bool:
+        """Could the request never go if the other one never went? Agents release all that they hold once they wait for nothing."""
+        left = {record["ticket"]: record for record in self.requests()}
+        while True:
+            waits = {ticket: self._waits_for(record, left) for ticket, record in left.items()}
+            gone = [ticket for ticket, found in waits.items() if not found and ticket != other["ticket"]]
+            if not gone:
+                break
+            for ticket in gone:
+                del left[ticket]
+        found, todo = {request["ticket"]}, [request["ticket"]]
+        for ticket in todo:
+            new = waits.get(ticket, set()) - found
+            found |= new
+            todo += new
+        return other["ticket"] in found
+
+    def _waits_for(self, request: Record, left: dict[int, Record]) -> set[int]:
+        """Those of these requests without which this one does not go now."""
+        holders = {claim["agent"] for claim in self.blockers(request, {record["agent"] for record in left.values()})}
+        keepers = {each["ticket"] for each in self._keepers(request)}
+        return {ticket for ticket, record in left.items() if record["agent"] in holders or ticket in keepers}
 
     # --- between two swaps
 

@@ -11,12 +11,13 @@ from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.accept import decide as decide_accept
 from gitcoord.handoff.events.handoff import New as Offer
 from gitcoord.handoff.events.handoff import decide as decide_offer
+from gitcoord.ledger.sessions import KILLED
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.kill import decide as decide_kill
 from gitcoord.sessions.events.revive import Revive
 from gitcoord.sessions.events.revive import decide as decide_revive
 from gitcoord.simulation.authority import Authority
-from gitcoord.simulation.client import Client, Goal
+from gitcoord.simulation.client import PERSON, Client, Goal
 from gitcoord.simulation.invariants import Invariants, Violation
 from gitcoord.simulation.machine import Faults, Machine
 from gitcoord.simulation.scheduler import Process, Scheduler
@@ -168,18 +169,25 @@ class Simulation:
 
     def _kill(self, victim: Client) -> None:
         """Kill an agent as a person would, and revive it a little later."""
-        person = self._client("boss")
-        person.actor = person.actor._replace(person=True)
+        person = self._client(PERSON.agent)
 
         def steps() -> Steps:
-            yield from person.transact(decide_kill, Kill(person.actor, victim.agent, "too slow"))
+            yield from person.transact(decide_kill, Kill(PERSON, victim.agent, "too slow"))
             yield 30_000
             for _ in range(20):
-                answer = yield from person.transact(decide_revive, Revive(person.actor, victim.agent))
+                answer = yield from person.transact(decide_revive, Revive(PERSON, victim.agent))
                 if isinstance(answer, dict):
                     return
 
         Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
+
+    def _revive_killed(self) -> None:
+        """After the faults, a person looks now and then for agents whose revival was lost."""
+        for record in self.authority.state.below("agents").values():
+            if record["state"] == KILLED:
+                again = self._client(PERSON.agent).transact(decide_revive, Revive(PERSON, record["agent"]))
+                Process(self.scheduler, again, lambda: 0, lambda finished: None)
+        self.scheduler.after(HOUR // 6, self._revive_killed)
 
     def _hand_over(self) -> None:
         """An agent offers all that it holds to one that waits, which accepts at once."""
@@ -212,6 +220,7 @@ class Simulation:
         """End all faults: from here on every agent must finish."""
         self.invariants.note("no more faults")
         self.faults = Faults(delay=20)
+        self._revive_killed()
         for machine in (*self.machines, self.authority.machine):
             if machine is not None:
                 machine.faults, machine.cut_until = self.faults, 0
