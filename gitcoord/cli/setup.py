@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gitcoord.base.names import printable
+from gitcoord.base.names import CONFIG, printable
 from gitcoord.cli.setup_hooks import (
     edit_lines,
     hook_lines,
@@ -15,7 +15,16 @@ from gitcoord.cli.setup_hooks import (
     tell_missing,
     write_edits,
 )
-from gitcoord.cli.setup_ledger import LOCAL, archive, chosen_ledger, confirm, ledger_lines, tell_authority, tell_policy
+from gitcoord.cli.setup_ledger import (
+    LOCAL,
+    archive,
+    chosen_ledger,
+    confirm,
+    in_the_way,
+    ledger_lines,
+    tell_authority,
+    tell_policy,
+)
 from gitcoord.cli.setup_marks import chosen_marks, tell_protection, tell_uncommitted
 from gitcoord.cli.setup_person import offer_person
 from gitcoord.gates.hooks import install as hooks
@@ -79,7 +88,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, remote)
         offer_person(call)
-    tell_policy(call, parts.pull, dry_run=dry_run)
+    tell_policy(call, parts.pull, unpushed=parts.ledger.found and CONFIG in parts.files and not dry_run)
     tools.tell(call, known, parts.tools, user=place.user)
     tell_missing(call, missing)
     return 1 if missing else 0
@@ -106,6 +115,7 @@ def _apply(call: Call, parts: _Parts) -> dict[str, object]:
     result = _begin(call, parts.ledger, pull=bool(parts.pull))
     written: list[str] = result["policy"]
     written += [name for name in mark(call.ctx, parts.marks) if name not in written]
+    in_the_way(call, parts.pull, dry_run=False)
     hooks.install(call.ctx, plan)
     write_edits(call, parts.edits)
     return result
@@ -140,6 +150,8 @@ def _todo(call: Call, parts: _Parts) -> list[str]:
     top, plan = call.ctx.repo.worktree, parts.hooks
     lines = ledger_lines(call, parts.ledger, parts.trunk)
     lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in parts.files]
+    if blocking := in_the_way(call, parts.pull, dry_run=True):
+        lines.append(f"take away what would be in the way of the project's policy: {printable(', '.join(blocking))}")
     if not parts.pull and _is_new_there(parts.ledger) and policy.unnamed(call.ctx.repo, "", parts.ledger.remote):
         lines.append(f"name the authority in .gitcoord/config: {printable(parts.ledger.remote)}")
     if parts.marks:

@@ -109,21 +109,25 @@ def tell_authority(call: Call, found: Membership, remote: str) -> None:
         call.screen.hint(f"share it with all clones of {quote(name)}: git coord setup --remote {shell_word(name)}")
 
 
-def tell_policy(call: Call, ref: str, *, dry_run: bool) -> None:
-    """Say that the policy is at this fetched ref and is to be pulled; nothing where there is none.
-
-    Starter files that were neither committed nor changed would be in the way of the pull, so they go.
-    """
-    if not ref:
-        return
-    ctx, name = call.ctx, ref.removeprefix("refs/remotes/")
+def in_the_way(call: Call, ref: str, *, dry_run: bool) -> list[str]:
+    """Take away the starter files that would be in the way of pulling the policy at this fetched ref: those that were neither
+    committed nor changed."""
+    ctx = call.ctx
     root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
-    removed, _ = remove_starter(ctx.repo, root, email, ctx.remote, dry_run=dry_run)
-    if removed:
-        verb = "will take" if dry_run else "took"
-        call.screen.say(f"{verb} away what would be in the way of that policy: {printable(', '.join(removed))}")
-    call.screen.note(f"note: the policy is committed at {quote(name)}, and not yet here: none was written")
-    call.screen.hint("pull first: git pull")
+    return list(remove_starter(ctx.repo, root, email, ctx.remote, dry_run=dry_run)[0]) if ref else []
+
+
+def tell_policy(call: Call, ref: str, *, unpushed: bool) -> None:
+    """Say that the policy is at this fetched ref and is to be pulled; `unpushed`: or that the ledger is there and no policy is."""
+    if ref:
+        name = quote(ref.removeprefix("refs/remotes/"))
+        call.screen.note(f"note: the policy is committed at {name}, and not yet here: none was written")
+        call.screen.hint("pull first: git pull")
+    elif unpushed:
+        call.screen.note(
+            "note: the ledger was there already, and no policy is pushed there yet, so one was written here"
+        )
+        call.screen.hint("if a colleague is setting up, wait for that push instead, then: git fetch && git coord setup")
 
 
 def is_asked(values: Values) -> bool:

@@ -30,12 +30,12 @@ def marked_now(ctx: Context, paths: Iterable[str]) -> list[str]:
 
 
 def commit_command(ctx: Context, names: list[str], remote: str) -> str:
-    """The command that commits exactly these files, under a claim where one is needed. `remote`: the authority, '' for this clone; it
-    releases only work that was pushed there."""
+    """The command that commits exactly these files, under a claim where one is needed. `remote`: the authority, '' for this clone; the
+    clones that join there need the policy, and only pushed work is released."""
     files = " ".join(shell_word(name) for name in names)
     shared = " ".join(shell_word(name) for name in marked_now(ctx, names))
     steps = [f"git add -- {files}", f'git commit -m "set up gitcoord" -- {files}']
+    steps += [f"git push -q {shell_word(remote)} HEAD"] if remote else []
     if shared:
-        push = [f"git push -q {shell_word(remote)} HEAD"] if remote else []
-        steps = [f"git claim {shared}", *steps, *push, f"git claim release {shared}"]
+        steps = [f"git claim {shared}", *steps, f"git claim release {shared}"]
     return " && ".join(steps)

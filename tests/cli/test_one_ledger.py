@@ -549,9 +549,9 @@ def test_starter_files_of_a_clone_that_joined_are_not_in_the_way_of_the_policy(p
     project.share_policy(project.one)
     two.git("fetch", "-q")
     own = policy_files(two)
-    assert "will take away" in two.coord("setup", "--no-tools", "--dry-run").out and policy_files(two) == own
+    assert "would take away" in two.coord("setup", "--no-tools", "--dry-run").out and policy_files(two) == own
     done = two.coord("setup", "--no-tools")
-    assert done.code == 0 and "took away what would be in the way" in done.out and policy_files(two) == {}, done
+    assert done.code == 0 and "will take away what would be in the way" in done.out and policy_files(two) == {}, done
     two.git("pull", "-q")
     assert two.claim("f", agent="bob").code == 0
 
@@ -580,3 +580,35 @@ def test_every_command_says_not_joined(project: Project) -> None:
         assert (done.code, done.out, done.err) == (4, "", told), line
     for words in (["check", "f"], ["list", "--mine"]):
         assert two.claim(*words, agent="").err == told, "a script without a name is told the same"
+
+
+# --- the policy on its way to the other clones ----------------------------------------------------------------------------
+
+
+def test_the_hint_of_a_fresh_setup_ends_with_the_push(project: Project) -> None:
+    """Followed literally, the next clone has the policy."""
+    one = project.one
+    done = one.coord("setup", "--yes", "--no-tools", "--remote", "origin", agent="")
+    command = next(line for line in done.err.splitlines() if "git commit" in line).partition("then: ")[2]
+    assert command.endswith("&& git push -q origin HEAD"), done
+    assert one.run(["sh", "-c", command], (), "").code == 0
+    two = project.clone("two")
+    assert (two.top / ".gitcoord/config").is_file()
+
+
+def test_a_clone_that_was_set_up_before_that_push(project: Project) -> None:
+    """Its own policy is in the way of the project's: setup says so once, and nothing that contradicts it."""
+    assert project.one.coord("setup", "--yes", "--no-tools", "--remote", "origin", agent="").code == 0
+    two = project.clone("two")
+    done = two.coord("setup", "--yes", "--no-tools", agent="")
+    assert done.code == 0 and "no policy is pushed there yet" in done.err and "git fetch && git coord setup" in done.err
+    project.share_policy(project.one)
+    two.git("fetch", "-q")
+    done = two.coord("setup", "--yes", "--no-tools", agent="")
+    assert "will take away what would be in the way of the project's policy: .gitcoord/config" in done.out, done
+    assert "nothing to do" not in done.out and "not committed yet" not in done.err, done
+    two.git("pull", "-q", "--ff-only")
+    done = two.coord("setup", "--yes", "--no-tools", agent="")
+    assert done.code == 0 and "nothing to do: gitcoord is set up\n" in done.out and "not committed" not in done.err, (
+        done
+    )
