@@ -210,6 +210,7 @@ def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[s
             policy.of(name).claim and not policy.of_landing(name) for name in asked[path]
         ):
             row["verdict"] = "unclaimed"
+            row["only_landing"] = all(policy.of(name).landing for name in asked[path] if policy.of(name).claim)
         if row["verdict"] in ("free", "mine", "unclaimed") and messages[path] and policy.stage("role") == ENFORCE:
             row["verdict"], row["message"] = "role", messages[path]
 

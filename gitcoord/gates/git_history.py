@@ -90,9 +90,10 @@ class GitHistory:
                 if self._is_shallow():
                     raise self._shallow()
                 raise CouldNotJudge(
-                    f"{commit[:12]} is not in this repository, so it cannot be compared",
+                    f"work that was released as {commit[:12]} is not in this copy, so nothing can be compared with it",
                     hints=(
-                        "fetch it: git fetch --all",
+                        "bring the copy up to date, uncommitted changes stashed before: git coord sync --pull",
+                        "or, if it is on another branch: git fetch --all",
                         "or, if that work was abandoned: git claim disown <path> --reason '...'",
                     ),
                 )

@@ -15,7 +15,7 @@ from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import Actor, dead, hint_of_ended
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
-from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Policy, is_attributes_file, is_own_file
+from gitcoord.policy.model import BLOCK, CHECKPOINT, ON_A_BRANCH, WARN, Policy, is_attributes_file, is_own_file
 from gitcoord.policy.roles import is_free, may_approve, out_of_role
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.annotations import Iterable
@@ -217,7 +217,8 @@ class _Judge:
             self._add("held", agent, _holder_words(others[0]), step, change, held=tuple(others), hints=hints)
         elif self._policy.of(path).claim:
             message = f"it is shared, and '{agent}' holds no write claim on it"
-            self._add("unclaimed", agent, message, step, change, hints=(f"git claim {path_word(path)}",))
+            also = [ON_A_BRANCH] if self._policy.of(path).landing else []
+            self._add("unclaimed", agent, message, step, change, hints=(f"git claim {path_word(path)}", *also))
 
     def _judge_role(self, agent: str, step: CommitChange, change: Change) -> None:
         if agent not in self._free:

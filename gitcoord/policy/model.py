@@ -21,6 +21,7 @@ BLOCK, CHECKPOINT = "block", "checkpoint"
 ALLOW, DENY, ASK = "allow", "deny", "ask"
 TELL, RESTORE = "tell", "restore"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
+ON_A_BRANCH = "or work on a branch, where it needs no claim: git switch -c <branch>; then: git coord land"
 LANDING = "landing"  # the value of gitcoord-claim for paths that are claimed where they land
 SECRET = "gitcoord-secret"  # added to the attributes of a path that a secret rule of the private overlay matches
 

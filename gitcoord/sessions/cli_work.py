@@ -14,6 +14,7 @@ def work_lines(result: Record) -> list[str]:
     project = result["project"]
     trunk = printable(project["trunk"])
     rows = [("git coord task next", "your next task, with its claims")] if result["tasks"] else []
+    rows.append(("git switch -c <branch>", f"work lands on '{trunk}' from a branch of yours"))
     rows.append(
         (
             'git claim <path> -m "why"',
@@ -29,14 +30,18 @@ def work_lines(result: Record) -> list[str]:
         )
     rows.append(('git coord commit -m "..." -- <file>...', "exactly your files, whatever others have staged"))
     check = f", after {printable(project['checks'][0])}" if project["checks"] else ""
-    taken = f"; it claims {_listed(project['landing'])} in its turn" if project["landing"] else ""
-    rows.append(("git coord land", f"your branch onto '{trunk}'{check}{taken}; it releases your claims"))
+    taken = (
+        f"; it claims {_listed(project['landing'])}, so that you need not on your branch" if project["landing"] else ""
+    )
+    task = " --task <id>" if result["tasks"] or result["interrupted"]["tasks"] else ""
+    ends = "; it releases your claims" + (", and the task is done" if task else "")
+    rows.append((f"git coord land{task}", f"your branch onto '{trunk}'{check}{taken}{ends}"))
     rows.append(("git claim release <path>", "what has landed otherwise, or what you did not change"))
     for target in project["targets"][:_SHOWN]:
         rows.append((f"git coord deploy {shell_word(target)} -- <command>", "one at a time, never from a stale copy"))
     if project["resources"]:
         rows.append(("git claim @<resource>", f"before you use it: {_listed(project['resources'])}"))
-    rows.append(("git handoff new, git coord stop", "when you stop: unfinished work goes to the next"))
+    rows.append(("git handoff new, git coord stop", "when you stop; a handoff only for unfinished work"))
     width = max(len(command) for command, _ in rows)
     return ["how work goes here:", *(f"  {command.ljust(width)}  {words}" for command, words in rows)]
 

@@ -21,6 +21,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.refusal_counts import count_refusal
 from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.model import ON_A_BRANCH
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.worktrees.commit_hooks import Hooks
 from gitcoord.worktrees.index import IndexLock
@@ -201,6 +202,7 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
         "unclaimed",
         f"{printable(', '.join(loose[:5]))} is shared and not claimed: nothing was committed",
         f"git claim {' '.join(shell_word(':/' + path) for path in loose[:5])}",
+        *([ON_A_BRANCH] if any(row.get("only_landing") for row in verdicts) else []),
     )
 
 

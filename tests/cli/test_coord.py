@@ -15,11 +15,12 @@ from tests.support import COORD, git
 
 GIT = shutil.which("git")
 HOW = """how work goes here:
+  git switch -c <branch>                  work lands on 'main' from a branch of yours
   git claim <path> -m "why"               before you change what is shared: only gitcoord's own files so far
   git coord commit -m "..." -- <file>...  exactly your files, whatever others have staged
   git coord land                          your branch onto 'main'; it releases your claims
   git claim release <path>                what has landed otherwise, or what you did not change
-  git handoff new, git coord stop         when you stop: unfinished work goes to the next
+  git handoff new, git coord stop         when you stop; a handoff only for unfinished work
 """
 NO_HOOKS = (
     "gates: pre-commit, pre-merge-commit, reference-transaction, pre-push not in place here, so that changes are not judged: git coord"

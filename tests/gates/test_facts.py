@@ -79,7 +79,7 @@ def test_a_missing_commit_is_named(repository: Facts, what: tuple[str, ...]) -> 
     with pytest.raises(CouldNotJudge) as caught:
         repository.ask(*what)
     if what[0] != "had":
-        assert caught.value.message.startswith(f"{GONE[:12]} is not in this repository")
+        assert caught.value.message.startswith(f"{GONE[:12]} is not in this copy")
         assert "git fetch --all" in caught.value.hints[0]
 
 
@@ -90,7 +90,7 @@ def test_what_git_cannot_do_is_told_as_such(repository: Facts) -> None:
         (("is_ancestor", blob, "m0"), "git cannot compare"),
         (("merged", "m0", blob, "a"), "git cannot merge"),
         (("at", blob, "a"), "git cannot read"),
-        (("work", "m0", GONE, "a"), "is not in this repository"),
+        (("work", "m0", GONE, "a"), "is not in this copy"),
     ):
         with pytest.raises(CouldNotJudge, match=told):
             repository.ask(*what)

@@ -180,7 +180,7 @@ def test_how_work_goes_here_with_the_projects_names(world: World) -> None:
     for words in (
         'git claim <path> -m "why"               before you change what is shared: src/*.py, lib/core\n',
         "git coord number migrations             a number of your own for db/[0-9]*.sql\n",
-        "your branch onto 'main', after make test; it claims doc/** in its turn; it releases your claims\n",
+        "your branch onto 'main', after make test; it claims doc/**, so that you need not on your branch; it releases your claims\n",
         "git coord deploy prod -- <command>",
         "before you use it: @gpu\n",
     ):
