@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from gitcoord.claims.events import claim as claim_event
-from gitcoord.claims.model import Claim, Conflicts, file_of, overlapping
+from gitcoord.claims.model import Claim, Conflicts, overlapping
 from gitcoord.claims.queue import Queue
+from gitcoord.claims.requests import Request
 from gitcoord.ledger.sessions import Expiry
 from gitcoord.simulation.authority import Authority, push_of
 from gitcoord.simulation.client import Client
@@ -172,12 +173,6 @@ def plain_claim_jumps() -> Patches:
     return {f"{_QUEUE}:kept_for": lambda *_: None}
 
 
-def plain_claim_jumps_the_second() -> Patches:
-    """A claim without a request looks only at the first of those that wait."""
-    plain = import_module(_QUEUE).kept_for
-    return {f"{_QUEUE}:kept_for": lambda queue, claim, rivals: plain(queue, claim, rivals[:1])}
-
-
 def overtaken_for_ever() -> Patches:
     """A request may be overtaken any number of times."""
     return {
@@ -219,11 +214,11 @@ def handed_over_in_silence() -> Patches:
 
 def grant_takes_away() -> Patches:
     """A grant replaces a stronger claim that its agent holds."""
-
-    def claims(state: Any, request: Any, *said: Any) -> dict[str, Any]:
-        return {file_of(state, claim.item, claim.agent): claim.to_record() for claim in request.claims(*said)}
-
-    return {f"{_QUEUE}:_claims_of": claims}
+    plain = Request._claim
+    return {
+        f"{_REQUESTS}:Request.given": lambda self, state: self.items,
+        f"{_REQUESTS}:Request._claim": lambda self, item, own, *said: plain(self, item, None, *said),
+    }
 
 
 def nobody_granted() -> Patches:
@@ -295,7 +290,7 @@ MUTANTS: dict[str, Callable[[], Patches]] = {
     for function in (
         two_writers, overlap_unseen, units_pairwise, fencing_off, expiry_without_heartbeat, clocks_trusted, never_expires,
         told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs, overtakings_not_counted, plain_claim_not_counted,
-        plain_claim_jumps, plain_claim_jumps_the_second, overtaken_for_ever, overtaken_by_the_overtaken, kept_for_ever, handed_over_in_silence, grant_takes_away, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
+        plain_claim_jumps, overtaken_for_ever, overtaken_by_the_overtaken, kept_for_ever, handed_over_in_silence, grant_takes_away, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
         confirmation_ignored, ticket_reused, wait_outlives_session, no_reduction_test,
         no_reduction_test_on_handoff, deadlock_without_units,
     )

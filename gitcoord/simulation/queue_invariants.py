@@ -149,20 +149,22 @@ class Waiters:
             event.kind in ("expire", "wait") and row["ticket"] == event.seq, f"ticket {row['ticket']} is nobody's"
         )
         mine = [r for r in claims.values() if r is not None and r["agent"] == row["agent"]]
-        record = {**mine[0], **mine[0]["reserved"], "items": row["items"], "ticket": event.seq, "overtaken": 0}
+        items = [*row["items"], *mine[0]["reserved"].get("held", ())]
+        record = {**mine[0], **mine[0]["reserved"], "items": items, "ticket": event.seq, "overtaken": 0}
         if event.kind == "wait":  # the claim may be a stronger one, from before
-            record.update(mode=event.body["mode"], units=event.body["units"])
+            record.update({key: event.body[key] for key in ("items", "mode", "units", "priority", "blocking")})
         self.files["waits/returned"] = record
 
     def _require_whole(
         self, event: Event, row: Record, asked: Record, before: dict[str, Record], claims: Changes
     ) -> None:
         """A grant gives all that was asked for, and takes nothing away from what its agent holds."""
-        mine = {(r["space"], r["path"]): r for r in claims.values() if r is not None and r["agent"] == row["agent"]}
+        after = [r for r in {**before, **claims}.values() if r is not None and r["agent"] == row["agent"]]
+        mine = {(r["space"], r["path"]): r for r in after}
         ended = {r["agent"] for r in event.body["claims"]} if event.kind == "expire" else {event.agent}
         is_kept = row["agent"] not in ended or event.kind == "wait"
         held = {(r["space"], r["path"]): r for r in before.values() if is_kept and r["agent"] == row["agent"]}
-        for item in _pairs(row):
+        for item in _pairs(asked):
             got, least = mine.get(item), [r for r in (asked, held.get(item)) if r is not None]
             self._require(
                 got is not None

@@ -13,7 +13,7 @@ from tests.races.support import soak
 
 _CHUNK = 50
 # Seeds that catch most mutants: tried first, to save time.
-_SHARP = (0, 1, 5, 15, 4, 8, 11, 35, 40, 52, 18, 131, 272, 677)
+_SHARP = (0, 1, 5, 15, 4, 8, 11, 35, 40, 52, 18, 131, 677)
 
 
 @pytest.mark.parametrize("first", range(0, soak(300, 10_000), _CHUNK))
@@ -22,7 +22,7 @@ def test_the_invariants_hold(first: int, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("seed", (378, 544, 677, 703, 736, 836, 890, 1351))
+@pytest.mark.parametrize("seed", (378, 544, 677, 703, 736, 836, 890, 1351, 2009))
 def test_seeds_that_once_failed(seed: int) -> None:
     assert not simulate(seed).violation
 
