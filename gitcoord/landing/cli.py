@@ -6,11 +6,12 @@ import signal
 
 from gitcoord.base.durations import format_duration, parse_duration
 from gitcoord.base.errors import GitcoordError, Refused, UsageError, raise_if, refused
-from gitcoord.base.names import check_word, printable, shell_word
+from gitcoord.base.names import check_word, listed, printable, shell_word
 from gitcoord.claims.cli_wait import take_in_time
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
 from gitcoord.git.commands.refs import rev_parse_commit, symbolic_ref
+from gitcoord.git.commands.worktrees import status_in
 from gitcoord.git.locks import flock
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
@@ -21,6 +22,7 @@ from gitcoord.landing.releases import released, tell_intents
 from gitcoord.landing.service import Conflict, Landing, NotAllowed, Trunk, finish_open, listing, source_of
 from gitcoord.landing.turn import Turn, needed
 from gitcoord.landing.unfinished import note_failure
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -209,9 +211,11 @@ class _Command:
         screen.answer({**result, **{key: value for key, value in more.items() if value}})
         what = f"{printable(self._order.branch)} on {printable(self._order.trunk)}"
         if result["already"]:
-            screen.say(f"{what} already: {str(result['new'])[:12]}")
+            screen.say(f"nothing to land: {what} already: {str(result['new'])[:12]}")
+            screen.note(*_uncommitted_lines(self._ctx))
         else:
-            screen.say(f"landed {what}: {str(result['new'])[:12]} ({result['how']})")
+            how = "fast-forward" if result["new"] == result["tip"] else result["how"]
+            screen.say(f"landed {what}: {str(result['new'])[:12]} ({how})")
         if result["released"]:
             screen.say(f"released {printable(', '.join(result['released'][:10]))}")
         if told:
@@ -297,6 +301,18 @@ def _abort(call: Call, actor: Actor, trunk: Trunk) -> int:
 
 
 # --- looking ---------------------------------------------------------------------------------------------------------
+
+
+def _uncommitted_lines(ctx: Context) -> list[str]:
+    """Say that changes here are not committed: whoever asks to land may take them for landed."""
+    entries = status_in(ctx.repo.env, ctx.repo.worktree).entries if ctx.repo.worktree else []
+    names = [entry[3:] for entry in entries if entry[2:3] == " "]
+    if not names:
+        return []
+    return [
+        f"note: not committed, and so not landed: {printable(listed(names))}",
+        'hint: git coord commit -m "..." -- <file>...',
+    ]
 
 
 def _dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order, rules: Rules) -> int:

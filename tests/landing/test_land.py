@@ -116,6 +116,15 @@ def test_a_fast_forward_keeps_the_commit(world: World) -> None:
     assert trunk.tip == tip
 
 
+def test_what_is_not_committed_is_not_taken_for_landed(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "x\n"})
+    assert "(fast-forward)" in trunk.land("alice").out
+    (tree / "a").write_text("more\n")
+    done = trunk.land("alice")
+    assert done.out.startswith("nothing to land: ") and "note: not committed, and so not landed: a\n" in done.err, done
+
+
 def test_marked_paths_are_claimed_for_the_turn_and_released_with_it(world: World) -> None:
     trunk = Trunk(world, marks="text gitcoord-claim\n")
     trunk.branch("alice", {"text": _lines(l1="one"), "free": "x\n"})
