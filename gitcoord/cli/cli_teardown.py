@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 from gitcoord.base.errors import UsageError
+from gitcoord.base.names import printable
 from gitcoord.cli.setup_ledger import confirm
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import change_lines, leave_manager, watched
+from gitcoord.gates.hooks.cli import change_lines, leave_manager, manager_removals, watched
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
 from gitcoord.policy import starter as policy
@@ -36,6 +37,8 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     going = [(place, harness.plan_teardown(place)) for place in tools.places(call, user=bool(values.get("user")))]
     changes = [change for _, those in going for change in those]
     lines = _going(ledger, len(found.refs), app.own_settings(ctx), steps, files) + tools.leaving(changes)
+    if lines:
+        lines += [f"take gitcoord's lines out of {printable(edit.name)}" for edit in manager_removals(call)[0]]
     call.screen.say(*(("would " if dry_run else "will ") + line for line in lines))
     result: dict[str, object] = {
         "removed": False,
@@ -52,9 +55,9 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     rows = [change.row() for change in changes]
     call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left, "tools": rows})
     tools.tell_problems(call, changes, snippets=False)
+    if lines and not dry_run:
+        leave_manager(call, dry_run=False)
     _report_removal(call, result, left, anything=bool(lines), dry_run=dry_run)
-    if lines:
-        leave_manager(call, dry_run=dry_run)
     return 0
 
 

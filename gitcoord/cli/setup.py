@@ -69,7 +69,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     known = tools.chosen(words_of(values, "tool"), place, no_tools=bool(values.get("no-tools")))
     parts = _chosen(call, values, harness.plan_setup(known, place), dry_run=dry_run)
     todo = _todo(call, parts)
-    call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *_already(parts))
+    call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *_already(call, parts))
     result: dict[str, Any] = {"dry_run": dry_run, "created": not parts.there, "policy": parts.files}
     result |= {"authority": parts.ledger.remote or LOCAL, "sync": parts.trunk}
     if todo and not dry_run:
@@ -161,8 +161,8 @@ def _todo(call: Call, parts: _Parts) -> list[str]:
     return lines + edit_lines(parts.edits) + tools.lines(parts.tools)
 
 
-def _already(parts: _Parts) -> list[str]:
-    ready = not parts.hooks.changes and parts.manager is None
+def _already(call: Call, parts: _Parts) -> list[str]:
+    ready = not parts.hooks.changes and (parts.manager is None or not missing_gates(call.ctx))
     rows = [("the ledger", parts.there), ("the policy", not parts.files and not parts.pull), ("the hooks", ready)]
     found = [name for name, is_there in [*rows, ("the agent tools", tools.ready(parts.tools))] if is_there]
     return [f"already there: {', '.join(found)}"] if found else []

@@ -53,6 +53,18 @@ def test_the_same_request_again_keeps_its_ticket(world: World) -> None:
     assert (again["ticket"], again["position"]) == (first["ticket"], 1)
 
 
+def test_asking_again_with_other_terms_keeps_the_reason(world: World) -> None:
+    """As `--wait` after `--queue -m` does, which its hint names."""
+    world.take("src")
+    _queue(world, "bob", "src", "-m", "new login", "--ttl", "20m")
+    _queue(world, "bob", "src", "--priority", "high")
+    found = world.claim("list", "--json").json["waits"][0]
+    assert (found["priority"], found["reason"]) == ("high", "new login")
+    world.free()
+    claim = world.claim("list", "--json").json["claims"][0]
+    assert (claim["reason"], claim["ttl_seconds"]) == ("new login", 1200)
+
+
 def test_a_killed_waiter_keeps_its_place_and_ctrl_c_gives_it_up(world: World) -> None:
     world.take("src")
     with world.started("--wait", "60s", "src", agent="bob") as waiter:

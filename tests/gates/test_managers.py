@@ -159,7 +159,7 @@ def test_husky_then_asks_gitcoord(place: Place) -> None:
     place.says(1)
     assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=place.path).code == 1
     before = (place.top / ".husky/pre-commit").read_text()
-    place.ok("setup", "--edit-hooks")
+    assert "already there: the ledger, the policy, the hooks" in place.ok("setup", "--edit-hooks").out
     assert (place.top / ".husky/pre-commit").read_text() == before, "repeating it changes nothing"
 
 
@@ -214,8 +214,10 @@ def test_its_lines_are_taken_out_again(place: Place, words: tuple[str, ...]) -> 
     edited = picture(place.top / ".husky")
     done = place.ok(words[0], "--dry-run")
     assert "would take gitcoord's lines out of .husky/pre-commit" in done.out, done
+    assert done.out.endswith("nothing was changed\n") and done.out.count("out of .husky/pre-commit") == 1
     assert picture(place.top / ".husky") == edited
     done = place.ok(*words)
+    assert words[0] != "teardown" or "will take gitcoord's lines out of .husky/pre-commit" in done.out, done
     assert "took gitcoord's lines out of .husky/pre-commit" in done.out and "by hand" not in done.err, done
     assert picture(place.top / ".husky") == before
     place.says(1)

@@ -137,6 +137,11 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
     raise_if(halted(state))
     if PRIORITIES.index(mine.priority) < PRIORITIES.index(command.priority):
         command = command._replace(priority=mine.priority)  # a person may have raised it
+    # What is not said again stays as it was said.
+    command = command._replace(
+        reason=command.reason or mine.reason, task=command.task or mine.task, ttl=command.ttl or mine.ttl,
+        expected=command.expected or mine.expected,
+    )  # fmt: skip
     admitted = admit(state, command.actor, world)
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     # Also those of the requests for which this one is kept: their agents may not ask any more.

@@ -13,7 +13,7 @@ from gitcoord.base.errors import Refused, StoreError
 from gitcoord.base.names import printable
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.manager_files import plan_removals
+from gitcoord.gates.hooks.manager_files import FileEdit, plan_removals
 from gitcoord.gates.hooks.managers import EVENTS, find_manager
 from gitcoord.gates.hooks.text import Kit
 from gitcoord.ledger.sessions import Actor
@@ -102,11 +102,17 @@ def uninstall_hooks(call: Call, values: Values, words: list[str]) -> int:
     return 0
 
 
+def manager_removals(call: Call) -> tuple[list[FileEdit], list[str]]:
+    """The edits that take our lines out of the hook manager's files, and the places of changed ones."""
+    repo = call.ctx.repo
+    manager = find_manager(call.ctx, f"{repo.common_dir}/hooks", repo.common_dir) if repo.worktree else None
+    return plan_removals(repo.worktree, manager) if manager is not None else ([], [])
+
+
 def leave_manager(call: Call, *, dry_run: bool) -> tuple[list[str], list[str]]:
     """Take our lines out of the hook manager's files, and name the changed ones, which stay. Gives the files, and these places."""
     repo = call.ctx.repo
-    manager = find_manager(call.ctx, f"{repo.common_dir}/hooks", repo.common_dir) if repo.worktree else None
-    edits, left = plan_removals(repo.worktree, manager) if manager is not None else ([], [])
+    edits, left = manager_removals(call)
     for edit in edits:
         path = Path(repo.worktree, edit.name)
         if dry_run:
