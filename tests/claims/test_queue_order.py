@@ -1,6 +1,11 @@
-"""The order of the queue: nobody waits for itself by way of the order."""
+"""The order of the queue: nobody waits for itself by way of the order, and grants come as in a small model of it."""
 
 from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.handoff import New as Offer
@@ -53,3 +58,57 @@ def test_those_that_may_not_be_overtaken_do_not_overtake_each_other(world: World
     assert not release(world, "erin", "e").granted and waiting(world) == ["bob", "dave"]
     assert [row["agent"] for row in release(world, "alice", "a").granted] == ["bob"]
     assert [row["agent"] for row in release(world, "bob").granted] == ["dave"]
+
+
+class Model:
+    """The order alone, for agents that either hold or wait: each request is its class and ticket, its agent, and its names."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, set[str]] = {}
+        self.line: list[tuple[tuple[int, int], str, set[str]]] = []
+        self.passed: dict[str, int] = {}
+
+    def ask(self, agent: str, names: set[str], priority: str, ticket: int) -> None:
+        """Asked for the first time and free, it is a claim without a request: the last in the order, whatever its priority."""
+        rivals = [name for _, name, wanted in self.line if wanted & names]
+        if not any(names & held for held in self.held.values()) and all(self.passed[name] < 3 for name in rivals):
+            for name in rivals:
+                self.passed[name] += 1
+            self.held[agent] = names
+            return
+        self.passed[agent] = 0
+        self.line.append(((("high", "normal", "low").index(priority), ticket), agent, names))
+        self.grant()
+
+    def grant(self) -> list[str]:
+        self.line.sort(key=lambda each: (self.passed[each[1]] < 3, each[0]))
+        stay: list[tuple[tuple[int, int], str, set[str]]] = []
+        granted = []
+        for each in self.line:
+            ahead = [name for _, name, wanted in stay if wanted & each[2]]
+            if any(each[2] & names for names in self.held.values()) or any(self.passed[name] >= 3 for name in ahead):
+                stay.append(each)
+                continue
+            for name in ahead:
+                self.passed[name] += 1
+            self.held[each[1]] = each[2]
+            granted.append(each[1])
+        self.line = stay
+        return granted
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_grants_come_in_the_order_of_the_model(seed: int) -> None:
+    chance, world, model = Random(seed), World(), Model()
+    for _ in range(60):
+        agent = chance.choice(("alice", "bob", "carol", "dave", "erin", "frank", "gina"))
+        if agent in model.held:
+            del model.held[agent]
+            assert [row["agent"] for row in release(world, agent).granted] == model.grant()
+        elif all(name != agent for _, name, _ in model.line):
+            names = set(chance.choices("abcd", k=chance.randint(1, 3)))
+            priority = chance.choice(("high", "normal", "normal", "low"))
+            wait(world, agent, *sorted(names), priority=priority)
+            model.ask(agent, names, priority, world.state.seq)
+        assert holders(world) == {(name, who) for who, names in model.held.items() for name in names}
