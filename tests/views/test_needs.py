@@ -120,8 +120,8 @@ def test_a_failed_landing_whose_agent_is_gone() -> None:
 
 
 def test_a_conflict_of_a_landing() -> None:
-    stands = Unfinished("alice", "topic", "conflicts with trunk", 5, tree="/work/alice")
-    assert needs.of_unfinished([stands], live=[], viewer="ada")[0].help == "git -C /work/alice status"
+    stands = Unfinished("alice", "topic", "conflicts with trunk", 5, tree="/trees/alice")
+    assert needs.of_unfinished([stands], live=[], viewer="ada")[0].help == "git -C /trees/alice status"
     assert needs.of_unfinished([stands], live=["alice"], viewer="alice")[0].help == "git coord land --continue"
     assert needs.of_unfinished([stands], live=["alice"], viewer="") == []
 
