@@ -26,6 +26,7 @@ LANDED, RACED, REJECTED, FAILED, UNREACHABLE, UNKNOWN, NO_LEDGER, BEHIND, LOCKED
 # Words for a ref that was not where it was expected: by the client, by the server, in older and newer git.
 _MOVED = (
     "stale info", "fetch first", "non-fast-forward", "already exists", "failed to update ref", "cannot lock ref",
+    "unable to migrate objects",  # a gc there removed a directory of objects meanwhile
     "failed to lock", "unable to lock", "incorrect old value", "reference does not exist", "unable to resolve reference",
     "reference conflict", "needs force",
 )  # fmt: skip
