@@ -10,7 +10,7 @@ set -eu
 
 usage() {
     cat <<'END'
-usage: ./install.sh [--prefix DIR] [--without-mcp] [--dry-run]
+usage: ./install.sh [--prefix DIR] [--without-mcp] [--without-page] [--dry-run]
                                                    install or upgrade, for this user
    or: ./install.sh --uninstall [--hooks | --keep-hooks] [--prefix DIR] [--dry-run]
    or: ./install.sh --demo [--prefix DIR]          install, then show the main job in a throw-away repository
@@ -19,7 +19,8 @@ usage: ./install.sh [--prefix DIR] [--without-mcp] [--dry-run]
    or: ./install.sh --help
 
 Commands go to ~/.local/bin; everything else below ${XDG_DATA_HOME:-~/.local/share}. With --prefix: DIR/bin and DIR/share.
---without-mcp leaves out the library of 'git coord mcp', which brings some thirty packages; --with-mcp is the default.
+--without-mcp leaves out the library of 'git coord mcp', which brings some thirty packages; --without-page those of 'git coord page'.
+--with-mcp and --with-page are the default.
 --uninstall offers to take the hooks out of the repositories that were set up here. Without a terminal it needs a word for that: --hooks
 takes them out, --keep-hooks leaves them, and those repositories refuse every commit until gitcoord is installed again.
 No other repository and no shell start-up file is ever changed. Needs git 2.38 and Python 3.11 (or later); PYTHON names another one.
@@ -76,7 +77,7 @@ wipe() {
 seconds_since() { say "$(($(date +%s) - $1)) s"; }
 
 main() {
-    action=install prefix='' dry='' hooks='' soak='' mcp=1 began=$(date +%s)
+    action=install prefix='' dry='' hooks='' soak='' mcp=1 page=1 began=$(date +%s)
     while [ $# -gt 0 ]; do
         case $1 in
         -h | --help) usage && exit ;;
@@ -87,6 +88,8 @@ main() {
         --dry-run) dry=1 ;;
         --with-mcp) mcp=1 ;;
         --without-mcp) mcp='' ;;
+        --with-page) page=1 ;;
+        --without-page) page='' ;;
         --prefix)
             [ $# -gt 1 ] || die "--prefix needs a directory"
             prefix=$2
@@ -316,11 +319,11 @@ make_tree() {
         "$PY" -I -m venv --without-pip "$tree"
         site=$(site_packages)
         progress "copying gitcoord"
-        "$PY" -I - "$SOURCE" "$site" "$GITCOORD_INSTALL_FROM" "$mcp" <<'END'
+        "$PY" -I - "$SOURCE" "$site" "$GITCOORD_INSTALL_FROM" "$mcp" "$page" <<'END'
 import compileall, os, shutil, sys
-source, site, given, mcp = sys.argv[1:]
+source, site, given, mcp, page = sys.argv[1:]
 for name in os.listdir(given):
-    if not mcp and name in ("mcp", "mcp_types"):
+    if (not mcp and name in ("mcp", "mcp_types")) or (not page and name in ("starlette", "uvicorn")):
         continue
     if not name.startswith(("gitcoord", "_gitcoord", "__editable__", "pip", "__pycache__")) and not name.endswith(".pth"):
         os.symlink(os.path.join(os.path.abspath(given), name), os.path.join(site, name))
@@ -331,8 +334,9 @@ END
         cp -R "$SOURCE/githooks" "$tree/share/gitcoord/"
     else
         # shellcheck disable=SC2046  # a list of words
-        set -- $(sed -n '/^dependencies = \[/,/^]/s/^ *"\([A-Za-z0-9_-]*\).*/\1/p' "$SOURCE/pyproject.toml") ${mcp:+mcp}
-        make_venv "$tree" "$# packages and what they need: $*" "$SOURCE${mcp:+[mcp]}"
+        set -- $(sed -n '/^dependencies = \[/,/^]/s/^ *"\([A-Za-z0-9_-]*\).*/\1/p' "$SOURCE/pyproject.toml") ${mcp:+mcp} ${page:+starlette uvicorn}
+        extras="${mcp:+mcp}${mcp:+${page:+,}}${page:+page}"
+        make_venv "$tree" "$# packages and what they need: $*" "$SOURCE${extras:+[$extras]}"
         site=$(site_packages)
     fi
 }
@@ -645,8 +649,8 @@ test_checkout() {
         set -- --timeout=7200 "$@"
     fi
     [ -n "$soak" ] || test_place
-    # Two workers more than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
-    set -- -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) + 2))" --dist worksteal "$@"
+    # More workers than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
+    set -- -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) * 2 + 2))" --dist worksteal "$@"
     if [ -z "$newer_git" ]; then
         step "pytest" pytest "$@"
         mypy_says
@@ -713,6 +717,20 @@ test_tools() {
     [ -z "$missing" ] || install_servers $missing || true
     missing=$(missing_tools && missing_servers)
     [ -z "$missing" ] || warn "not here, so some tests are skipped:" "$missing"
+    fetch_axe || warn "axe-core could not be had from npm, so the page's contrast and labels are not tested"
+}
+
+# Checks contrast and labels of the page in the browser; a package of npm, of which only a file is used.
+fetch_axe() {
+    [ ! -f "$SOURCE/.browser/node_modules/axe-core/axe.min.js" ] || return 0
+    command -v npm >/dev/null 2>&1 || apt_get nodejs npm || return 1
+    bound=''
+    command -v timeout >/dev/null 2>&1 && bound='timeout 120'
+    progress "fetching axe-core from npm"
+    # Within its directory, since --prefix would also hide the machine's own npmrc.
+    mkdir -p "$SOURCE/.browser" && echo '{}' >"$SOURCE/.browser/package.json"
+    # shellcheck disable=SC2086  # two words or none
+    (cd "$SOURCE/.browser" && $bound npm install --silent --no-audit --no-fund --ignore-scripts axe-core@4) >/dev/null 2>&1
 }
 
 missing_tools() {
@@ -722,6 +740,8 @@ missing_tools() {
     command -v man >/dev/null 2>&1 || say man-db
     command -v shellcheck >/dev/null 2>&1 || say shellcheck
     command -v zsh >/dev/null 2>&1 || say zsh
+    command -v chromium >/dev/null 2>&1 || say chromium
+    command -v chromedriver >/dev/null 2>&1 || say chromium-driver
     any_of /usr/lib/*/faketime/libfaketime.so.1 /usr/lib/faketime/libfaketime.so.1 || say libfaketime
     any_of /usr/share/bash-completion/bash_completion /opt/homebrew/etc/bash_completion || say bash-completion
 }

@@ -5,6 +5,7 @@ The environment is set before any test module is imported, because libgit2 reads
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -22,11 +23,10 @@ from tests.newer_git import VERSION, need_newer_git
 
 if TYPE_CHECKING:
     from tests.cli.support import World
-    from tests.support import GitRepo
 
 _KEPT = (
     "GITCOORD_SOAK", "GITCOORD_SOAK_OUT", "GITCOORD_SEED", "GITCOORD_REQUIRE_GIT", "GITCOORD_REQUIRE_SERVERS",
-    "GITCOORD_TOOLS", "GITCOORD_TOOLS_PREFIX", "GITCOORD_TOOLS_RECORD",
+    "GITCOORD_TOOLS", "GITCOORD_TOOLS_PREFIX", "GITCOORD_TOOLS_RECORD", "GITCOORD_REQUIRE_BROWSER", "GITCOORD_SCREENSHOTS",
 )  # fmt: skip
 _STRIPPED = ("GIT_", "GITCOORD_", "XDG_", "SSH_")
 _AGENT_TOOLS = (
@@ -113,12 +113,16 @@ def pytest_configure(config: pytest.Config) -> None:
     home.mkdir(mode=0o500)
     Path(xdg, "git").mkdir(parents=True)
     Path(xdg, "git/config").write_text(_CONFIG)
+    # What a new repository gets from git, without its fourteen sample hooks, which every test would copy and remove.
+    Path(_place, "template/info").mkdir(parents=True)
+    Path(_place, "template/hooks").mkdir()
+    Path(_place, "template/info/exclude").write_text("# none\n")
     date = "2030-01-02T03:04:05+0000"
     os.environ |= {
         "HOME": str(home), "XDG_CONFIG_HOME": str(xdg), "XDG_DATA_HOME": f"{_place}/data", "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "Ada Tester", "GIT_AUTHOR_EMAIL": "ada@example.com", "GIT_AUTHOR_DATE": date,
         "GIT_COMMITTER_NAME": "Ada Tester", "GIT_COMMITTER_EMAIL": "ada@example.com", "GIT_COMMITTER_DATE": date,
-        "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8",
+        "GIT_TEMPLATE_DIR": f"{_place}/template", "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     sys.addaudithook(_guard)
 
@@ -126,6 +130,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run slow tests first, so that the last one does not run alone."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Imported modules and collected tests stay to the end: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -151,14 +161,32 @@ def _leave_home_alone() -> Iterator[None]:
 
 
 @pytest.fixture
-def plain(git_repo: GitRepo) -> World:
-    """A work tree with two committed files, in which gitcoord was never set up."""
-    from tests.cli.support import World  # not before HOME is set
-
-    return World(Path(git_repo.workspace))
+def directory() -> Iterator[Path]:
+    """A directory with a short name, for paths that have a limit."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 @pytest.fixture
-def world(plain: World) -> World:
+def git_repo(directory: Path) -> Path:
+    """A repository without a commit."""
+    from tests.support import copy_template, empty_repository
+
+    copy_template(directory, empty_repository)
+    return directory
+
+
+@pytest.fixture
+def plain(directory: Path) -> World:
+    """A work tree with two committed files, in which gitcoord was never set up."""
+    from tests.cli.support import World  # not before HOME is set
+
+    return World(directory)
+
+
+@pytest.fixture
+def world(directory: Path) -> World:
     """The same with a ledger."""
-    return plain.init()
+    from tests.cli.support import World
+
+    return World(directory, ledger=True)

@@ -1,7 +1,8 @@
-"""Runs Python programs in forks of one process that has imported gitcoord: `run_command` in tests/support.py asks it to.
+"""Runs Python programs in forks of one process that has imported gitcoord, for `run_command` and `forked_script` of tests/support.py.
 
-It starts as the installed commands do, without `site`, and nothing of the tests is in it. A request brings the standard streams
-and a file with the words, directory, environment and umask of the program; the answer is how it ended.
+It starts as the installed commands do, without `site`, and nothing of the tests is in it. A request of `run_command` brings the
+standard streams and a file with the words, directory, environment and umask of the program; the answer is how it ended. A script
+of `forked_script` gives its process id, and the rest is taken from /proc: the fork stands in for that process.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import gc
 import marshal
 import os
 import pkgutil
+import posix
+import select
+import signal
 import sys
 import time
 import traceback
@@ -37,6 +41,78 @@ def import_all() -> None:
     gc.freeze()
 
 
+_parent = 0  # of the script that the fork stands in for
+
+
+def _import_for_scripts() -> None:
+    own = posix.getppid
+    posix.getppid = lambda: _parent or own()
+    import_all()
+
+
+def serve_scripts(directory: str, tests: int) -> None:
+    """Answer scripts through pipes in the directory until the tests, which hold the other end of this pipe, have ended."""
+    _import_for_scripts()
+    requests = os.open(f"{directory}/requests", os.O_RDWR)
+    ended, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    Path(directory, "ready").touch()
+    running: dict[int, bytes] = {}
+    answers: dict[bytes, int] = {}
+    while True:
+        ready = select.select([requests, ended, tests], [], [], 0.002 if answers else None)[0]
+        if tests in ready:
+            return
+        if requests in ready:
+            for line in os.read(requests, 65536).splitlines():  # a line is written at once
+                child = os.fork()
+                if child == 0:
+                    _become_script(*line.split(b" "))
+                running[child] = line.split(b" ")[0]
+        if ended in ready:
+            os.read(ended, 4096)
+        while running:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if not child:
+                break
+            answers[running.pop(child)] = os.waitstatus_to_exitcode(status)
+        answers = {pid: code for pid, code in answers.items() if not _answer(directory, pid.decode(), code)}
+
+
+def _answer(directory: str, pid: str, code: int) -> bool:
+    """Return whether the script has its answer, or is gone; if not, it does not read yet."""
+    pipe = f"{directory}/{pid}"
+    try:
+        fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        if os.path.exists(f"/proc/{pid}"):
+            return False
+    else:
+        os.write(fd, b"%d\n" % (code if code >= 0 else 128 - code))
+        os.close(fd)
+    os.unlink(pipe)
+    return True
+
+
+def _become_script(pid: bytes, start: bytes, *words: bytes) -> NoReturn:
+    global _parent
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    place = f"/proc/{int(pid)}"
+    for number, flags in enumerate((os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_APPEND)):
+        os.dup2(os.open(f"{place}/fd/{number}", flags), number)
+    os.closerange(3, 64)
+    argv = Path(place, "cmdline").read_bytes().split(b"\0")[2:-1]
+    env = dict(row.split(b"=", 1) for row in Path(place, "environ").read_bytes().split(b"\0") if row)
+    status = dict(row.split(":\t", 1) for row in Path(place, "status").read_text().splitlines())
+    _parent = int(status["PPid"])
+    _run(
+        [b"-c", bytes.fromhex(start.decode()), *words, *argv], os.readlink(f"{place}/cwd"), env, int(status["Umask"], 8)
+    )
+
+
 def serve(requests: socket) -> None:
     import_all()
     while True:
@@ -59,6 +135,10 @@ def _become_command(fds: list[int]) -> NoReturn:
     words, cwd, env, umask = marshal.loads(os.pread(fds[3], size, 0))
     for fd in fds:
         os.close(fd)
+    _run(words, cwd, env, umask)
+
+
+def _run(words: list[bytes], cwd: bytes | str, env: dict[bytes, bytes], umask: int) -> NoReturn:
     os.environ.clear()
     os.environb.update(env)
     time.tzset()

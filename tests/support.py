@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
+import hashlib
 import marshal
 import os
+import re
+import shlex
 import shutil
 import signal
 import socket
@@ -13,9 +17,10 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from gitcoord.gates.hooks.managers import EVENTS
 from gitcoord.git.config import Settings
@@ -44,14 +49,10 @@ PYTHON = [sys.executable, "-I", "-S"]
 CLAIM, COORD, HANDOFF = ([*PYTHON, "-c", start] for start in STARTS.values())
 _SERVE = "import socket; from tests.forkserver import serve; serve(socket.socket(fileno=int(sys.argv[1])))"
 
+_SERVE_SCRIPTS = "from tests.forkserver import serve_scripts; serve_scripts(sys.argv[1], int(sys.argv[2]))"
+
 BOOT = "boot-of-this-machine"
 START = 1_900_000_000
-
-
-class GitRepo(Protocol):
-    """The part of pytest-git's `git_repo` that is used here."""
-
-    workspace: Path
 
 
 class FakeHost:
@@ -144,6 +145,10 @@ def git(where: Path, *words: str | bytes, data: bytes = b"", ok: bool = True) ->
 _templates: dict[tuple[object, ...], Path] = {}
 
 
+def empty_repository(top: Path) -> None:
+    git(top, "init", "-q")
+
+
 def copy_template(target: Path, make: Callable[..., None], *words: Any) -> None:
     """Put what `make(directory, *words)` makes into the target, a work tree or several: made once, copied each time."""
     key = (make, *words)
@@ -158,6 +163,43 @@ def copy_template(target: Path, make: Callable[..., None], *words: Any) -> None:
             git(index.parents[1], "update-index", "-q", "--refresh")  # the index knows files by their inodes
             config = index.with_name("config")
             config.write_text(config.read_text().replace(str(_templates[key]), str(target)))  # addresses of remotes
+            if (index.with_name("refs") / "heads/gitcoord").exists() and "authority" not in config.read_text():
+                _own_ledger(index.parent)
+
+
+def _own_ledger(git_dir: Path) -> None:
+    """Make a copied ledger this repository's own: its first event names the git directory by its inode."""
+    change_first_event(git_dir, rb'"local":\d+', b'"local":%d' % git_dir.stat().st_ino)
+
+
+def change_first_event(git_dir: Path, old: bytes, new: bytes) -> None:
+    """Write another first event of a ledger that has no second one: `new` in place of what matches `old`."""
+
+    def place(oid: str) -> Path:
+        return git_dir / "objects" / oid[:2] / oid[2:]
+
+    def read(oid: str) -> bytes:
+        return zlib.decompress(place(oid).read_bytes()).partition(b"\0")[2]
+
+    def write(kind: bytes, data: bytes) -> str:
+        data = b"%s %d\0%s" % (kind, len(data), data)
+        oid = hashlib.sha1(data).hexdigest()
+        place(oid).parent.mkdir(exist_ok=True)
+        place(oid).write_bytes(zlib.compress(data, 1))
+        return oid
+
+    root = (git_dir / "refs/heads/gitcoord").read_text().strip()
+    commit = read(root)
+    tree = commit[5:45]
+    listing = read(tree.decode())
+    record = listing.partition(b" format\0")[2][:20]
+    blob = write(b"blob", re.sub(old, new, read(record.hex())))
+    new_tree = write(b"tree", listing.replace(record, bytes.fromhex(blob)))
+    new_root = write(b"commit", re.sub(old, new, commit.replace(tree, new_tree.encode())))
+    assert new_root != root
+    for file in (git_dir / "config", *(git_dir / "refs").rglob("*"), *(git_dir / "logs").rglob("*")):
+        if file.is_file():
+            file.write_text(file.read_text().replace(root, new_root))
 
 
 class _ForkServer:
@@ -202,7 +244,45 @@ def _memory(data: bytes = b"") -> int:
     fd = os.memfd_create("tests")
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)
+    fcntl.fcntl(
+        fd, fcntl.F_SETFL, os.O_APPEND
+    )  # whoever opens it again, through /proc, writes behind what others wrote
     return fd
+
+
+_scripts: list[str] = []  # the directory of the server of scripts, once there is one
+
+
+def _script_server() -> str:
+    if not _scripts:
+        directory = tempfile.TemporaryDirectory(prefix="gitcoord-scripts-")
+        theirs, ours = os.pipe()
+        os.mkfifo(f"{directory.name}/requests")
+        argv = [*PYTHON, "-c", _PATH + _SERVE_SCRIPTS, directory.name, str(theirs)]
+        process = subprocess.Popen(argv, pass_fds=[theirs], stdin=subprocess.DEVNULL, start_new_session=True)
+        os.close(theirs)
+        atexit.register(directory.cleanup)
+        atexit.register(process.wait)
+        atexit.register(os.close, ours)  # it ends with this pipe
+        _scripts.append(directory.name)
+    return _scripts[0]
+
+
+def forked_script(program: list[str], *words: str) -> str:
+    """The text of a shell script that is this program of gitcoord, `CLAIM` say, with these words before its own.
+
+    It has a fork run the program, at a fraction of the cost of a process of its own. At a terminal, or once the tests have ended,
+    it is that process itself. Not for tests of signals and of processes: the fork is no child of whoever runs the script.
+    """
+    place, start = _script_server(), program[-1].encode().hex()
+    return f"""#!/bin/sh
+if ! [ -t 0 ] && ! [ -t 1 ] && ! [ -t 2 ] && mkfifo {place}/$$ 2>/dev/null; then
+    echo "$$ {" ".join([start, *words])}" >{place}/requests
+    read -r code <{place}/$$
+    exit "$code"
+fi
+exec {shlex.join([*program, *words])} "$@"
+"""
 
 
 def run_command(

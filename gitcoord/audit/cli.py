@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from gitcoord.audit.model import ADVICE, BAD, OK, SEVERITIES, UNKNOWN, Check, at_least, exit_code
+from gitcoord.audit.cli_say import MARKS, say_checks
+from gitcoord.audit.model import BAD, OK, SEVERITIES, UNKNOWN, Check, at_least, exit_code
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
 from gitcoord.terminal.call import Call, has_ledger, text
 from gitcoord.terminal.parser import Values
-
-_MARKS = {OK: ("ok", "green"), BAD: ("BAD", "red"), UNKNOWN: ("?", "yellow"), ADVICE: ("could be better", "yellow")}
 
 
 def doctor(call: Call, values: Values, words: list[str]) -> int:
@@ -22,7 +21,7 @@ def doctor(call: Call, values: Values, words: list[str]) -> int:
         return _fix(call, checks, wrong)
     code = exit_code(checks)
     call.screen.answer({"checks": [check.to_json() for check in checks]}, ok=not code)
-    _say(call, checks)
+    say_checks(call, checks)
     if not call.screen.json:
         call.screen.say(_verdict(checks, "gitcoord works here"))
     return code
@@ -33,7 +32,7 @@ def _fix(call: Call, checks: list[Check], wrong: list[Check]) -> int:
     from gitcoord.cli.setup import setup
 
     fixable = [check for check in wrong if check.help.startswith("git coord setup")]
-    _say(call, [check for check in checks if check.state != OK])
+    say_checks(call, [check for check in checks if check.state != OK])
     if not fixable:
         raise UsageError("nothing of this can be put right without you", hints=tuple(check.help for check in wrong[:3]))
     return setup(call, {}, [])
@@ -56,17 +55,9 @@ def audit(call: Call, values: Values, words: list[str]) -> int:
     for severity in reversed(SEVERITIES):
         rows = [check for check in checks if check.severity == severity]
         call.screen.say(call.screen.paint(severity, "bold"))
-        _say(call, rows)
+        say_checks(call, rows)
     call.screen.say(_verdict(checks, "nothing was found"))
     return code
-
-
-def _say(call: Call, checks: list[Check]) -> None:
-    for check in checks:
-        mark, colour = _MARKS[check.state]
-        call.screen.say(f"  {call.screen.paint(mark, colour)}  {check.id}: {printable(check.words)}")
-        if check.help and check.state != OK:
-            call.screen.say(f"      {printable(check.help)}")
 
 
 def _verdict(checks: list[Check], good: str) -> str:
@@ -79,7 +70,7 @@ def _verdict(checks: list[Check], good: str) -> str:
 def _markdown(checks: list[Check], floor: str) -> list[str]:
     lines = ["| item | severity | state | evidence | what helps |", "| --- | --- | --- | --- | --- |"]
     for check in sorted(checks, key=lambda check: -SEVERITIES.index(check.severity)):
-        cells = (check.id, check.severity, _MARKS[check.state][0], check.words, check.help if check.state != OK else "")
+        cells = (check.id, check.severity, MARKS[check.state][0], check.words, check.help if check.state != OK else "")
         lines.append(
             "| " + " | ".join(printable(cell).replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
-from gitcoord.audit.model import ADVICE, BAD, Check, ask, ok
+from gitcoord.audit.model import ADVICE, BAD, UNKNOWN, Check, ask, ok
 from gitcoord.base.names import CONFIG, shell_word
 from gitcoord.gates.hooks.install import git_version
-from gitcoord.gates.hooks.presence import missing_gates
+from gitcoord.gates.hooks.presence import command_for, missing_gates
 from gitcoord.git.commands.objects import count_loose
 from gitcoord.git.commands.remotes import remote_url, ssh_host, ssh_settings
-from gitcoord.git.files import read_file
+from gitcoord.git.files import exists, read_file
 from gitcoord.guard.setup.plan import Place, in_use, plan_setup
 from gitcoord.guard.unknown_commands import tally
 from gitcoord.ledger.context import Context
@@ -31,8 +31,10 @@ _SETUP = "git coord setup"
 _LARGEST = 1 << 20
 
 
-def examine(ctx: Context, actor: Actor | None, environ: Mapping[str, str], is_set_up: bool) -> list[Check]:
-    """All checks, the fundamental ones first. A clone that is not set up is asked only what does not need a ledger."""
+def examine(
+    ctx: Context, actor: Actor | None, environ: Mapping[str, str], is_set_up: bool, but: Container[str] = ()
+) -> list[Check]:
+    """All checks, `but` these, the fundamental ones first. A clone that is not set up is asked only what does not need a ledger."""
     checks = [_git(ctx), _commands(environ), _parser()]
     if not is_set_up:
         return [*checks, Check("ledger", BAD, "gitcoord is not set up in this repository", _SETUP)]
@@ -45,7 +47,13 @@ def examine(ctx: Context, actor: Actor | None, environ: Mapping[str, str], is_se
         "guard": lambda: _guard(ctx),
         "objects": lambda: _objects(ctx),
     }
-    return [*checks, *(ask(id, look) for id, look in looks.items()), _identity(actor), *_ssh(ctx)]
+    asked = [ask(id, look) for id, look in looks.items() if id not in but]
+    return [*checks, *asked, _identity(actor), *([] if "ssh" in but else _ssh(ctx))]
+
+
+def not_in_place(ctx: Context, actor: Actor | None, environ: Mapping[str, str], but: Container[str]) -> list[Check]:
+    """The checks that fail, without advice: the short form."""
+    return [check for check in examine(ctx, actor, environ, True, but) if check.state in (BAD, UNKNOWN)]
 
 
 def _git(ctx: Context) -> Check:
@@ -102,7 +110,14 @@ def _policy(ctx: Context) -> Check:
     pairs = source.pairs
     source.policy([])  # CouldNotJudge where a value is invalid
     if not pairs:
-        return Check("policy", BAD, f"'{trunk}' has no policy, so nothing is shared and no rule is set", _SETUP)
+        words = f"'{trunk}' has no policy, so nothing is shared and no rule is set"
+        if ctx.repo.worktree and exists(f"{ctx.repo.worktree}/{CONFIG}"):
+            words, help = (
+                f"{words}: {CONFIG} is not committed",
+                f'git add -- {CONFIG} && git commit -m "set up gitcoord" -- {CONFIG}',
+            )
+            return Check("policy", BAD, words, help)
+        return Check("policy", BAD, words, _SETUP)
     committed = ctx.local.read([f"{commit}:{CONFIG}"])[0]
     if ctx.repo.worktree and (
         committed is None or read_file(f"{ctx.repo.worktree}/{CONFIG}", _LARGEST) != committed.data
@@ -116,7 +131,7 @@ def _hooks(ctx: Context) -> Check:
     missing = missing_gates(ctx)
     if missing:
         words = "; ".join(f"{gate.event}: {gate.why}" for gate in missing)
-        return Check("hooks", BAD, f"gates that do not run here: {words}", _SETUP)
+        return Check("hooks", BAD, f"gates that do not run here: {words}", command_for(missing))
     return ok("hooks", "git asks gitcoord at commits, merges, ref changes and pushes")
 
 
@@ -126,8 +141,7 @@ def _tools(ctx: Context, environ: Mapping[str, str]) -> Check:
         return ok("tools", "no agent tool is in use here")
     lacking = []
     for tool in found:
-        places = (Place(ctx.repo.worktree, environ), Place(ctx.repo.worktree, environ, user=True))
-        if not any(_is_hooked(tool.name, place) for place in places):
+        if not is_hooked(tool.name, Place(ctx.repo.worktree, environ)):
             lacking.append(tool.name)
     if lacking:
         words = f"tools in use that do not ask gitcoord: {', '.join(lacking)}"
@@ -135,11 +149,14 @@ def _tools(ctx: Context, environ: Mapping[str, str]) -> Check:
     return ok("tools", f"asked by {', '.join(tool.title for tool in found)}")
 
 
-def _is_hooked(name: str, place: Place) -> bool:
-    """Do the settings at this place ask gitcoord already?"""
-    changes = plan_setup([tool for tool in in_use(place) if tool.name == name], place)
-    hooks = [change for change in changes if change.what in ("hooks", "plugin")]
-    return bool(hooks) and all(change.action == "unchanged" for change in hooks)
+def is_hooked(name: str, place: Place) -> bool:
+    """Do the settings of this tool ask gitcoord, in the project or in the person's own directories?"""
+    for where in (place, place._replace(user=True)):
+        changes = plan_setup([tool for tool in in_use(where) if tool.name == name], where)
+        hooks = [change for change in changes if change.what in ("hooks", "plugin")]
+        if hooks and all(change.action == "unchanged" for change in hooks):
+            return True
+    return False
 
 
 def _guard(ctx: Context) -> Check:

@@ -84,7 +84,7 @@ Look = Callable[[Project], "tuple[str, str, str]"]  # state, evidence, what help
 def audit(ctx: Context, actor: Actor | None, environ: Mapping[str, str], is_set_up: bool) -> list[Check]:
     """Every item. Those of `doctor` that concern safety come first."""
     works = {check.id: check for check in examine(ctx, actor, environ, is_set_up)}
-    found = [works[id]._replace(severity=severity) for id, severity in _OF_DOCTOR.items() if id in works]
+    found = [works[id]._replace(severity=severity) for id, severity in OF_DOCTOR.items() if id in works]
     if not is_set_up:
         return found
     try:
@@ -98,7 +98,7 @@ def audit(ctx: Context, actor: Actor | None, environ: Mapping[str, str], is_set_
     return [check._replace(state=OK if check.state == "advice" else check.state) for check in found]
 
 
-_OF_DOCTOR = {
+OF_DOCTOR = {
     "ledger": CRITICAL, "authority": CRITICAL, "hooks": CRITICAL, "policy": HIGH, "tools": HIGH, "guard": HIGH, "parser": HIGH,
     "commands": HIGH,
 }  # fmt: skip
@@ -113,7 +113,7 @@ def _shared(project: Project) -> tuple[str, str, str]:
         return (
             BAD,
             "no file but gitcoord's own is marked as shared: everybody may change everything without a claim",
-            "git coord policy suggest",
+            "git coord policy suggest; or mark a path by hand, in .gitattributes: src/app.py gitcoord-claim",
         )
     return OK, f"{len(marked)} of {len(project.files)} files are shared: {project.shown(marked)}", ""
 
@@ -308,7 +308,7 @@ def _alerts(project: Project) -> tuple[str, str, str]:
 # --- servers
 
 
-def _server_gate(project: Project) -> tuple[str, str, str]:
+def server_gate(project: Project) -> tuple[str, str, str]:
     remote = project.ctx.remote
     if not remote:
         return OK, "this repository decides, and its hooks judge", ""
@@ -364,6 +364,6 @@ ITEMS: dict[str, tuple[str, Look]] = {
     "enforced": (HIGH, _enforced), "fail-closed": (HIGH, _closed), "autoclaim": (LOW, _autoclaim), "approvers": (MEDIUM, _approvers),
     "attribution": (LOW, _attribution), "rules": (MEDIUM, _written_rules), "memory": (LOW, _memory),
     "idempotent-effects": (HIGH, _idempotent), "unfinished-effects": (MEDIUM, _unfinished), "verified-deploys": (MEDIUM, _verified),
-    "alerts": (HIGH, _alerts), "kill-switch": (CRITICAL, _people), "server-gate": (HIGH, _server_gate), "second-copy": (MEDIUM, _second_copy),
+    "alerts": (HIGH, _alerts), "kill-switch": (CRITICAL, _people), "server-gate": (HIGH, server_gate), "second-copy": (MEDIUM, _second_copy),
     "signing": (LOW, _signed),
 }  # fmt: skip

@@ -50,3 +50,11 @@ TOOLS = (
         ), True,
     ),
 )  # fmt: skip
+
+# In front of one plain command of git they take away the settings of the environment, and so switch the hooks on again. Gemini CLI
+# also hides the user's own settings, and with them the name and address without which git makes no commit.
+HOOKS_ON = "env -u GIT_CONFIG_COUNT -u GIT_CONFIG_GLOBAL "
+
+
+def hooks_off(tool: str) -> bool:
+    return any(one.hooks_off for one in TOOLS if one.name == tool)

@@ -96,10 +96,8 @@ def _say_taken(call: Call, result: Row, new: list[str]) -> None:
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     call.screen.say(*inherited_lines(result.get("inherited", [])))
-    if not (result["renewed"] or call.screen.json or _is_at_trunk(call)):
-        from gitcoord.claims.cli_trunk import old_copy_lines
-
-        call.screen.note(*old_copy_lines(call.ctx, claims))
+    if not (result["renewed"] or call.screen.json or call.screen.quiet):
+        say_lacked(call, claims)
     if "notes" in result:
         from gitcoord.journal.cli_note import deliver
 
@@ -113,6 +111,32 @@ def _say_unguarded(call: Call) -> None:
         from gitcoord.sessions.unguarded import unguarded_lines
 
         call.screen.note(*unguarded_lines(call.ctx, call.environ))
+
+
+def say_lacked(call: Call, rows: list[Row]) -> None:
+    """Say which work on these paths this copy lacks: of trunk, or released elsewhere."""
+    lines: list[str] = []
+    if not _is_at_trunk(call):
+        from gitcoord.claims.cli_trunk import old_copy_lines
+
+        lines = old_copy_lines(call.ctx, rows)
+    if not lines and call.ctx.snapshot is not None and call.ctx.snapshot.state.names("lineage"):
+        from gitcoord.claims.cli_trunk import lacked_lines
+
+        lines = lacked_lines(call.ctx, rows)
+    call.screen.note(*lines)
+
+
+def _say_left(call: Call, released: list[Row], agent: str) -> None:
+    """Say which work has not landed, and which was not released."""
+    if not _is_at_trunk(call):
+        from gitcoord.claims.cli_trunk import not_landed_lines
+
+        call.screen.note(*not_landed_lines(call.ctx, released))
+    if any(not row["files"] for row in released):
+        from gitcoord.claims.cli_trunk import handed_lines
+
+        call.screen.note(*handed_lines(call.ctx, released, agent))
 
 
 def _is_at_trunk(call: Call) -> bool:
@@ -208,13 +232,13 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     actor = call.actor()
     result = app_release(call.ctx, actor, items, commit=commit, dirty=bool(values.get("dirty")))
     released: list[Row] = result["released"]  # type: ignore[assignment]
+    if call.screen.quiet and not call.screen.json:
+        return 0  # git is not asked about work of which nothing is said
     _add_makers(call, released)
     call.screen.answer(result)
     say_released(call, released, actor.agent)
-    if not (call.screen.json or _is_at_trunk(call)):
-        from gitcoord.claims.cli_trunk import not_landed_lines
-
-        call.screen.note(*not_landed_lines(call.ctx, released))
+    if not call.screen.json:
+        _say_left(call, released, actor.agent)
     for row in result.get("granted_to", ()):  # type: ignore[attr-defined]
         call.screen.say(f"{printable(', '.join(row['paths']))} goes to {row['agent']}, who waited")
     if not released:
@@ -292,7 +316,9 @@ def takeover(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.service import takeover as app_takeover
 
     item = paths.one(call.ctx.repo, words[0])
-    result = app_takeover(call.ctx, call.actor(), item, number(values, "token"), text(values, "reason"))
+    result = app_takeover(
+        call.ctx, call.person("take a claim over"), item, number(values, "token"), text(values, "reason")
+    )
     call.screen.answer(result)
     call.screen.say(f"took over {printable(words[0])} from {result['taken_from']['agent']}, token {result['token']}")  # type: ignore[index]
     return 0

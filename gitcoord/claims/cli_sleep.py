@@ -1,6 +1,6 @@
 """The sleep of a command that waits: until its own grant comes, the ledger moves, a claim may have expired, or the time is over.
 
-On Linux directory notifications on `refs/heads` and `refs/gitcoord` wake the process; elsewhere it polls twice a second.
+On Linux a directory notification on `refs/gitcoord` wakes the process when the tip moves; elsewhere it polls twice a second.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import time
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable
-from gitcoord.base.names import LEDGER, RESOURCE, TIP, claim_dir, claim_file, fold, printable
+from gitcoord.base.names import RESOURCE, TIP, claim_dir, claim_file, fold, printable
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
 from gitcoord.claims.requests import NEXT
 from gitcoord.git.files import close, is_directory, list_files, open_to_read, read_file
 from gitcoord.git.host import isatty, terminal_width
+from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row, put
@@ -27,10 +28,14 @@ _WATCHED = 16  # items whose refs a waiter looks at
 
 
 class Bell:
-    """Wakes a waiter (by SIGIO, blocked) when one of the directories changes; without notifications, twice a second."""
+    """Wakes a waiter (by SIGIO, blocked) when a ref in the directory moves; without notifications, twice a second.
 
-    def __init__(self, *directories: str) -> None:
-        self._directories = directories
+    git moves a ref by renaming its lock file. Other changes are not looked at: there are several for each move, also where a ref is only
+    verified, and each would wake every waiter.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
         self._fds: list[int] = []
         self._wait: Callable[[list[int], float], Any] | None = None
         self.watch()
@@ -40,14 +45,14 @@ class Bell:
         self.close()
         try:
             from _signal import SIG_BLOCK, SIGIO, pthread_sigmask, sigtimedwait
-            from fcntl import DN_CREATE, DN_DELETE, DN_MODIFY, DN_MULTISHOT, DN_RENAME, F_NOTIFY, fcntl
+            from fcntl import DN_MULTISHOT, DN_RENAME, F_NOTIFY, fcntl
 
             self._wait = sigtimedwait
             self._signal = SIGIO
             pthread_sigmask(SIG_BLOCK, [SIGIO])
-            for directory in filter(is_directory, self._directories):
-                self._fds.append(open_to_read(directory))
-                fcntl(self._fds[-1], F_NOTIFY, DN_CREATE | DN_DELETE | DN_MODIFY | DN_RENAME | DN_MULTISHOT)
+            if is_directory(self._directory):
+                self._fds.append(open_to_read(self._directory))
+                fcntl(self._fds[-1], F_NOTIFY, DN_RENAME | DN_MULTISHOT)
         except (ImportError, OSError):
             self.close()
 
@@ -83,7 +88,7 @@ class Rest:
         # Who waits for any task is granted a task's own resource, among the few that are reserved.
         self._tasks = f"{call.ctx.repo.common_dir}/refs/{claim_dir(RESOURCE, 'task')}" if NEXT in items else ""
         self._agent = agent
-        self._local = not call.ctx.remote
+        self._ctx = call.ctx
         self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
         self._eager = eager
@@ -110,13 +115,16 @@ class Rest:
         return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, (self._position - 1) / 2))
 
     def __call__(self, bell: Bell, seconds: float) -> None:
-        end = time.monotonic() + (seconds if self._local else min(seconds, self.period()))
+        local = not self._ctx.remote
+        end = time.monotonic() + (seconds if local else min(seconds, self.period()))
         while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
             rang, _ = bell.wait(left)
-            if not (rang and self._local):
+            if not (rang and local):
                 break
             end = min(end, time.monotonic() + self.patience)
-        self._seen = self._own()
+        before, self._seen = self._seen, self._own()
+        if isinstance(self._ctx.store, PlumbingStore) and before != self._seen:
+            self._ctx.store.open(writing=True)  # the git that will confirm the grant gets ready meanwhile
 
 
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves
@@ -128,10 +136,11 @@ def in_time(
     seconds: int,
     rest: Callable[[Bell, float], object] = Bell.wait,
     overdue: Overdue | None = None,
+    note: str = "",
 ) -> Row:
-    """Repeat `ask` until it is not refused by one of `_MAY_END`, and `rest` in between. TimedOut after `seconds`."""
-    bell = Bell(*(f"{call.ctx.repo.common_dir}/{ref.rpartition('/')[0]}" for ref in (LEDGER, TIP)))
-    progress = Progress(call)
+    """Repeat `ask` until it is not refused by one of `_MAY_END`, and `rest` in between. TimedOut after `seconds`. `note` is said once."""
+    bell = Bell(f"{call.ctx.repo.common_dir}/{TIP.rpartition('/')[0]}")
+    progress = Progress(call, note)
     overdue = overdue or Overdue(call)
     start = time.monotonic()
     is_shared = False
@@ -233,8 +242,9 @@ class Overdue:
 class Progress:
     """Shows the wait: on a terminal one line that counts up, elsewhere a line whenever the holders change."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, note: str = "") -> None:
         self._call = call
+        self._note = note
         self._live = isatty(2) and not call.screen.quiet and not call.screen.json
         self._last = ""
         self.period = 1.0 if self._live else _LONGEST
@@ -244,11 +254,17 @@ class Progress:
         words = words or ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
         before, self._last = self._last, key or words  # first, so that Ctrl-C in between finds a line to clear
         if self._live:
+            self._say_note()
             waited = time.monotonic() - start
             of = f"{format_duration(int(waited))} of {format_duration(round(waited + left))}"
             put(2, "\r\x1b[K" + f"waiting {of}: {words}"[: terminal_width(2) - 1])
         elif self._last != before:
             self._call.screen.note(f"waiting: {words}")
+            self._say_note()
+
+    def _say_note(self) -> None:
+        note, self._note = self._note, ""
+        self._call.screen.note(*filter(None, [note]))
 
     def clear(self) -> None:
         if self._live and self._last:

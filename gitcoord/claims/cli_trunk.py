@@ -1,28 +1,80 @@
-"""Lines about trunk beside a claim and a release: that the copy is old, and that the work has not landed."""
+"""Lines beside a claim and a release: that the copy is old, or lacks released work, and that the work has not landed."""
 
 from __future__ import annotations
 
-from gitcoord.base.names import Oid
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import Oid, printable, shell_word
+from gitcoord.claims.released import Released, released_below
 from gitcoord.git.commands.objects import count_changes
+from gitcoord.git.files import exists
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
+from gitcoord.startup.annotations import Iterable
 from gitcoord.terminal.screen import Row, counted
+
+_MOST = 3  # paths that are named
 
 
 def old_copy_lines(ctx: Context, claims: list[Row]) -> list[str]:
-    """Say that trunk has changed what was claimed since this copy was made. Where HEAD is trunk, git is not asked."""
+    """Say that trunk has changed what was claimed since this copy was made."""
     names = [str(claim["path"]) for claim in claims if claim["kind"] == "path"]
-    trunk, tips = _trunk(ctx)
-    head = ctx.local.target("HEAD")
-    if not names or not head or not set(tips) - {head}:
-        return []
-    behind = count_changes(ctx.repo.env, tips, head, paths=names)
+    trunk, behind = lacking(ctx, names)
     if not behind:
         return []
     on = "it" if len(names) == 1 else "these paths"
     return [
         f"note: your copy lacks {counted(behind, 'commit')} of '{trunk}' that changed {on}",
         "hint: bring it up to date first: git coord sync --pull",
+    ]
+
+
+def lacking(ctx: Context, names: list[str]) -> tuple[str, int]:
+    """The name of trunk, and how many of its commits that changed one of these paths HEAD lacks. Where HEAD is trunk, git is not asked."""
+    trunk, tips = _trunk(ctx)
+    head = ctx.local.target("HEAD")
+    asks = names and head and set(tips) - {head}
+    return trunk, count_changes(ctx.repo.env, tips, head, paths=names) if asks and head else 0
+
+
+def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
+    """Say that released work on what was claimed is not in this copy: a commit without it would be refused."""
+    if ctx.snapshot is None:
+        return []
+    state, head = ctx.snapshot.state, ctx.local.target("HEAD")
+    rows = [row for c in claims if c["kind"] == "path" for row in released_below(state, str(c["path"]))]
+    if not head or not rows:
+        return []
+    missing = _not_fetched(ctx, rows)
+    found = {row.path for row in rows} - missing.keys()
+    lines = _lacked_line_pairs(missing.values(), "git fetch --all && git merge")
+    if not found:
+        return lines
+    from gitcoord.gates.git_history import GitHistory
+    from gitcoord.gates.lineage import Lineages
+
+    try:
+        lacked = Lineages(state, GitHistory(ctx, ctx.snapshot, found), [], dict(zip(found, found))).lacked(head)
+    except CouldNotJudge as error:
+        return [*lines, f"note: {error.message}", *(f"hint: {hint}" for hint in error.hints[:1])]
+    return [*lines, *_lacked_line_pairs(lacked, "git merge")][: 2 * _MOST]
+
+
+def _not_fetched(ctx: Context, rows: list[Released]) -> dict[str, Released]:
+    """The newest release of each path whose commit is not in this clone, and so not in the copy. A shallow clone may contain it all the same."""
+    if exists(f"{ctx.repo.common_dir}/shallow"):
+        return {}
+    here = ctx.local.resolve([row.commit for row in rows])
+    return {row.path: row for row, oid in sorted(zip(rows, here), key=lambda pair: pair[0].seq) if oid is None}
+
+
+def _lacked_line_pairs(rows: Iterable[Released], command: str) -> list[str]:
+    return [
+        line
+        for row in list(rows)[:_MOST]
+        for line in (
+            f"note: your copy lacks work on {printable(row.path)} that {row.agent} released as {row.commit[:12]}",
+            f"hint: bring it in before you change it: {command} {row.commit[:12]}",
+        )
     ]
 
 
@@ -36,6 +88,26 @@ def not_landed_lines(ctx: Context, released: list[Row]) -> list[str]:
         f"note: {', '.join(commit[:12] for commit in commits)} has not landed on '{trunk}' yet",
         "hint: bring it there: git coord land",
     ]
+
+
+def handed_lines(ctx: Context, released: list[Row], agent: str) -> list[str]:
+    """Say that a claim was released without the work that its handoff brought, which is on another branch."""
+    empty = {str(row["path"]): row["base"] for row in released if row["kind"] == "path" and not row["files"]}
+    if ctx.snapshot is None or not empty or not ctx.snapshot.state.names("handoffs"):
+        return []
+    from gitcoord.handoff.model import all_handoffs
+
+    return [
+        line
+        for row in all_handoffs(ctx.snapshot.state)
+        for grant in row.claims
+        if row.by == agent and row.head and empty.get(grant.path) == grant.base != row.head
+        and ctx.local.read([f"{row.head}:{grant.path}"]) != ctx.local.read([f"HEAD:{grant.path}"])
+        for line in (
+            f"note: {row.id} brought work on {printable(grant.path)} ({row.branch}, {row.head[:12]}) that is not here: it was not recorded",
+            f"hint: claim it again and release it with that: git claim release --commit {row.head[:12]} {shell_word(grant.path)}",
+        )
+    ]  # fmt: skip
 
 
 def _trunk(ctx: Context) -> tuple[str, list[Oid]]:

@@ -12,6 +12,7 @@ from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
 _WAITERS = 20
+_NARROW = 12  # columns for paths, however narrow the terminal is
 _CHECK_SECONDS = 30  # `check` runs before every edit, and the gates fetch again
 
 
@@ -29,7 +30,9 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         why = f": {printable(halt.reason)}" if halt.reason else ""
         call.screen.note(call.screen.paint(f"HALTED by {halt.by}{why}", "red", 2))
     claims = result["claims"]
-    call.screen.say(*call.screen.claim_lines(claims), *waiting_lines(result), *call.screen.server_lines(result))
+    call.screen.say(
+        *call.screen.claim_lines(claims), *waiting_lines(result, call.screen.width()), *call.screen.server_lines(result)
+    )
     if not call.screen.json:
         if not claims and not result.get("server_claims"):
             call.screen.note("no claims")
@@ -38,8 +41,8 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     return 0
 
 
-def waiting_lines(result: Row) -> list[str]:
-    """A line for each of the first requests in the queue."""
+def waiting_lines(result: Row, width: int = 0) -> list[str]:
+    """A line for each of the first requests in the queue, of at most `width` columns; 0: as long as they are."""
     from gitcoord.terminal.screen import ago
 
     lines = []
@@ -49,7 +52,14 @@ def waiting_lines(result: Row) -> list[str]:
         said = [f"{row['position']} of {row['of']}"] if "position" in row else []
         said += [f"since {ago(row['since'])}", f"ticket {row['ticket']}"]
         said += [row["priority"]] * (row["priority"] != "normal") + [printable(row["reason"])] * bool(row["reason"])
-        lines.append(f"{row['agent']} waits for {paths} ({', '.join(said)})")
+        line = f"{row['agent']} waits for {paths} ({', '.join(said)})"
+        if width and len(line) > width // 2:  # wide characters take two columns
+            from gitcoord.terminal.fit import columns, cut, shortened
+
+            room = width - columns(line) + columns(paths)
+            line = line.replace(paths, shortened(paths, max(_NARROW, room)), 1)
+            line = cut(line, width)
+        lines.append(line)
     return lines + [f"{len(rows) - _WAITERS} more wait"] * (len(rows) > _WAITERS)
 
 
@@ -77,7 +87,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     claims = result["claims"]
     for claim in claims:
         call.screen.say(*_details(call, claim))
-    call.screen.say(*waiting_lines(result))
+    call.screen.say(*waiting_lines(result, call.screen.width()))
     call.screen.say(*call.screen.server_lines(result))
     if not claims and not result.get("server_claims") and not call.screen.json:
         call.screen.note(f"no claim on, above or below {printable(words[0])}")
@@ -120,6 +130,11 @@ def check(call: Call, values: Values, words: list[str]) -> int:
         call.screen.note(f"no: {printable(result['message'])}")
     for row in result["paths"]:
         _say_verdict(call, row, f", as of {format_duration(seconds or 0)} ago" if seconds or unseen is not None else "")
+    mine = [row for row in result["paths"] if row["verdict"] == "mine"]
+    if mine and not call.screen.json:
+        from gitcoord.claims.cli import say_lacked
+
+        say_lacked(call, mine)
     return 0 if result["allowed"] else 1
 
 
@@ -128,6 +143,8 @@ def _say_verdict(call: Call, row: Row, age: str) -> None:
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
     call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}{age}")
     held: list[Row] = row["held"]
-    call.screen.say(*("  " + line for line in [*call.screen.claim_lines(held), *waiting_lines(row)]))
+    call.screen.say(
+        *("  " + line for line in [*call.screen.claim_lines(held), *waiting_lines(row, call.screen.width())])
+    )
     if row["verdict"] == "unclaimed" and not call.screen.json:
         call.screen.hint(f"git claim {call.typed(str(row['path']))}")

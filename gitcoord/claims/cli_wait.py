@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
-from gitcoord.base.names import printable, shell_word
+from gitcoord.base.names import printable, shell_word, shown
 from gitcoord.claims.cli_sleep import Overdue, Rest, in_time, later, still_queued
 from gitcoord.claims.events.leave import Leave
-from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.events.wait import Wait, own_place
 from gitcoord.claims.model import Item
 from gitcoord.claims.service import leave, wait
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call, number
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from gitcoord.claims.take import Take
 
 
-def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False) -> Row:
-    """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up. `eager`: it looks at
-    a remote more often, where everybody behind it waits for that too.
+def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False, note: str = "") -> Row:
+    """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up, unless an earlier `--queue`
+    has taken it. `eager`: it looks at a remote more often, where everybody behind it waits for that too. `note`: said once,
+    where it has to wait.
 
     A process that is killed keeps its place, so that an agent whose tool ended the command can ask again."""
     rest = Rest(call, command.items, command.actor.agent, eager=eager)
+    queued = _is_queued(call, command)
 
     def ask() -> Row:
         try:
@@ -39,21 +42,45 @@ def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False
         return result
 
     try:
-        return in_time(call, ask, seconds, rest, Overdue(call, command))
-    except TimedOut:
+        return in_time(call, ask, seconds, rest, Overdue(call, command), note)
+    except TimedOut as late:
         try:
-            if leave(call.ctx, Leave(command.actor, command.items), gives_back=False)["left"]:
+            if queued:
+                return _stay(call, command, late)
+            left: list[Row] = leave(call.ctx, Leave(command.actor, command.items), gives_back=False)["left"]  # type: ignore[assignment]
+            if left:
+                late.message += f"; left the queue (ticket {left[0]['ticket']})"
                 raise
         except (Unreachable, OutcomeUnknown) as error:
             raise still_queued(error, seconds) from None
         return ask()  # granted meanwhile
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_given_up(call, command)) from None
+        raise KeyboardInterrupt(_given_up(call, command, queued=queued)) from None
 
 
-def _given_up(call: Call, command: Wait) -> str:
-    """Give up the place in the queue, and what was granted meanwhile. Says in words what was changed."""
+def _is_queued(call: Call, command: Wait) -> bool:
+    """Return whether the agent has this place in the queue already, without a command that waits."""
+    mine = own_place(read_snapshot(call.ctx, trusting=True).state, command)
+    return mine is not None and not mine.blocking
+
+
+def _stay(call: Call, command: Wait, late: TimedOut) -> Row:
+    """The time is over, and the place stays as `--queue` had taken it; raises `late` unless it was granted meanwhile."""
+    result = wait(call.ctx, command._replace(blocking=False))
+    if "waiting" not in result:
+        return result
+    again = " ".join(call.typed(shown(item.name, item.space)) for item in command.items)
+    late.message += f"; your place in the queue stays (ticket {result['ticket']})"
+    late.hints = (f"wait longer: git claim --wait 30m {again}", f"or give the place up: git claim --leave {again}")
+    raise late
+
+
+def _given_up(call: Call, command: Wait, *, queued: bool) -> str:
+    """Give up the place in the queue, and what was granted meanwhile. Says in words what was changed. A place that `--queue` had taken
+    stays."""
     try:
+        if queued and "waiting" in (place := wait(call.ctx, command._replace(blocking=False))):
+            return f"your place in the queue stays (ticket {place['ticket']}); to give it up: git claim --leave"
         result = leave(call.ctx, Leave(command.actor, command.items))
     except GitcoordError as error:
         return f"you may still be in the queue: {printable(error.message)}; to leave it: git claim --leave"

@@ -311,11 +311,15 @@ def is_turn_item(item: Item) -> bool:
 
 
 def turn_item(trunk: str) -> Item:
-    """The resource that is the turn of landing on this trunk. A ledger has one trunk, so characters that no resource may have can be
-    replaced."""
-    name = "/".join(part.lstrip(".-") or "_" for part in trunk.split("/"))
+    """The resource that is the turn of landing on this trunk. A ledger has one trunk."""
+    return resource_like(TURN, trunk)
+
+
+def resource_like(prefix: str, text: str) -> Item:
+    """A resource with a name like this text. Characters that no resource may have are replaced, so two texts may have one resource."""
+    name = "/".join(part.lstrip(".-") or "_" for part in text.split("/"))
     name = "".join(c if c.isascii() and (c.isalnum() or c in "._-/") else "_" for c in name)
-    return Item("resource", TURN + name[:150])
+    return Item("resource", prefix + name[:150].rstrip("/"))
 
 
 def _expiry_of_turn(world: World, claim: Claim, verdict: Expiry) -> Expiry:

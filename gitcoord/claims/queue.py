@@ -93,6 +93,10 @@ class Queue(Requests):
         """The requests that conflict with this one, in order."""
         return sorted((r for r in self.around(request).values() if self.conflict(request, r)), key=self.rank)
 
+    def with_rivals(self, request: Request) -> list[Request]:
+        """The request itself and those that conflict with it, in order."""
+        return sorted([request, *self.rivals(request)], key=self.rank)
+
     def keepers(self, request: Request) -> list[Request]:
         """The requests before this one that may not be overtaken and conflict with it."""
         if request.ticket not in self._keepers:
@@ -148,7 +152,10 @@ class Queue(Requests):
                 break
             else:
                 left.add(asked.ticket)
-        return found
+        # Its agent's other requests may go now: it does not block any more, so that they close no deadlock, or those for which they were
+        # kept wait for what it has got.
+        freed = [each for request, _ in found for each in self.of(request.agent).values()]
+        return found + self.grants(freed) if freed else found
 
     def _forms(self, request: Request) -> Iterable[Request]:
         """The request itself; for any task: one for each task that its agent may have."""
@@ -189,12 +196,6 @@ class Queue(Requests):
         after.patch({**self._found, request.ticket: None}, {})
         after.state = self.state.patched(_claims_of(self.state, request, 1, 0, ""))
         return bool(stuck_with(after, request.agent))
-
-
-def rivals_of(state: State, world: World, mine: Request) -> list[Request]:
-    """The request itself and those that conflict with it, in order."""
-    queue = Queue(state, world)
-    return sorted([mine, *queue.rivals(mine)], key=queue.rank)
 
 
 def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...], mode: str, units: int) -> list[int]:

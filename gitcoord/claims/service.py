@@ -73,18 +73,23 @@ def leave(ctx: Context, command: Leave, *, gives_back: bool = True) -> dict[str,
 
 def give_back(ctx: Context, actor: Actor, granted: list[Claim]) -> list[Record]:
     """Give back grants that the agent does not want any more. What it held before in a weaker mode, it holds again."""
-    from gitcoord.claims.take import Take, decide
-
     rows: list[Record] = []
     for claim, weaker in ((claim, claim.weaker()) for claim in granted):
         if weaker is not None:
-            said = (weaker.mode, weaker.ttl, weaker.expected, weaker.reason, weaker.task, weaker.base, weaker.units)
-            transact(ctx, decide, Take(actor, (claim.item,), *said, dirty=True))
+            take_weaker(ctx, actor, weaker)
             nothing: Record = {"commit": "", "base": claim.base, "files": [], "landed": [], "kind": claim.space}
             rows.append({"path": shown(claim.path, claim.space), "token": claim.token, **nothing, "mode": weaker.mode})
     new = tuple(claim.item for claim in granted if claim.weaker() is None)
     released: list[Record] = release(ctx, actor, new, dirty=True)["released"] if new else []  # type: ignore[assignment]
     return rows + released
+
+
+def take_weaker(ctx: Context, actor: Actor, weaker: Claim) -> None:
+    """Hold this item again as it was held before."""
+    from gitcoord.claims.take import Take, decide
+
+    said = (weaker.mode, weaker.ttl, weaker.expected, weaker.reason, weaker.task, weaker.base, weaker.units)
+    transact(ctx, decide, Take(actor, (weaker.item,), *said, dirty=True))
 
 
 def _decide_wait(state: State, command: Wait, world: World) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.claims.model import Item, all_claims
-from gitcoord.claims.queue import Queue, rivals_of
+from gitcoord.claims.queue import Queue
 from gitcoord.claims.requests import (
     Request,
     Requests,
@@ -26,8 +26,9 @@ def waits(state: State, world: World, item: Item | None = None) -> list[Record]:
 def own_waits(state: State, world: World, agent: str) -> list[Record]:
     """The agent's requests, each with its position among those that conflict with it."""
     rows: list[Record] = []
+    queue = Queue(state, world)
     for request in own_requests(state, agent):
-        rivals = rivals_of(state, world, request)
+        rivals = queue.with_rivals(request)
         at = next(index for index, each in enumerate(rivals) if each.ticket == request.ticket)
         place = {"position": at + 1, "of": len(rivals), "before": [each.agent for each in rivals[:at]]}
         rows.append({**request.to_json(), **place})

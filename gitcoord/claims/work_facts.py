@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from gitcoord.base.names import is_oid
 from gitcoord.claims.facts import Covering
-from gitcoord.git.commands.objects import diff_raw, empty_tree, list_outside, log_agents, merge_base, rev_list
+from gitcoord.git.commands.objects import (
+    diff_names,
+    diff_raw,
+    empty_tree,
+    list_outside,
+    log_agents,
+    merge_base,
+    rev_list,
+)
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.world import Files
+
+_NEAR = 32  # commits
 
 
 def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: list[str]) -> dict[str, Files]:
@@ -23,7 +33,7 @@ def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: lis
         answer = diff_raw(env, empty_tree(env), commit, *specs)
     failure = f"git cannot compare {base[:12]} with {commit[:12]}"
     answer.require(failure, hints=("git fetch, if history is missing here",))
-    files = {row[0]: row for row in _parse_raw(answer.out)}
+    files = {row[0]: row for row in parse_raw(answer.out)}
     return {path: [files[name] for name in covering.files(path, files)] for path in paths}
 
 
@@ -35,6 +45,8 @@ def since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
     """
     if not base:
         return ""
+    if _is_near(ctx, base, commit):
+        return base
     common = merge_base(ctx.repo.env, base, commit)
     if common.code in (0, 1):
         return common.text or base  # no common history: compare them directly
@@ -42,15 +54,24 @@ def since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
     return left if left != commit else ""
 
 
+def _is_near(ctx: Context, base: str, commit: str) -> bool:
+    """Is the base among the last few first parents of the commit? It usually is, and no git process is needed to see it."""
+    for _ in range(_NEAR):
+        if commit == base:
+            return True
+        (found,) = ctx.store.read([commit])
+        head = found.data.partition(b"\n\n")[0].split(b"\n") if found is not None and found.kind == "commit" else []
+        commit = next((line[len(b"parent ") :].decode() for line in head if line.startswith(b"parent ")), "")
+        if not commit:
+            break
+    return False
+
+
 def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
     """The remote of the trunk: its configured remote, else origin, else the only one, else ''."""
-    from gitcoord.git.commands.settings import match_settings
-
-    found = match_settings(ctx.repo.env, r"^(remote\..*\.url|branch\..*\.remote)$")
-    pairs = [entry.partition("\n") for entry in found.entries]
-    remotes = {key[len("remote.") : -len(".url")]: None for key, _, _ in pairs if key.startswith("remote.")}
-    upstream = [value for key, _, value in pairs if key == f"branch.{format_record(snapshot.state).sync}.remote"]
-    for name in (*upstream[-1:], "origin"):
+    urls = [key for key, _ in ctx.settings.pairs if key.startswith("remote.") and key.endswith(".url")]
+    remotes = {key[len("remote.") : -len(".url")]: None for key in urls}
+    for name in (ctx.settings.get(f"branch.{format_record(snapshot.state).sync}.remote"), "origin"):
         if name in remotes:
             return name
     return next(iter(remotes)) if len(remotes) == 1 else ""
@@ -95,7 +116,7 @@ def within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
     return [commit for commit in there if commit not in outside]
 
 
-def _parse_raw(data: bytes) -> list[list[str]]:
+def parse_raw(data: bytes) -> list[list[str]]:
     """[path, new mode, new blob] of each changed file; '' for the blob of a deleted one."""
     words = data.decode("utf-8", "surrogateescape").split("\0")
     files = []
@@ -120,6 +141,12 @@ def shared_sync(ctx: Context, snapshot: Snapshot) -> str:
     name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     return f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"
+
+
+def touched(ctx: Context, old: str, new: str) -> list[str]:
+    """The paths that differ between two commits: of a rename, both."""
+    answer = diff_names(ctx.repo.env, old, new)
+    return answer.require(f"git cannot compare {old[:12]} with {new[:12]}", hints=("git fetch",)).entries
 
 
 def agents_of(ctx: Context, old: str, new: str) -> list[str]:

@@ -57,7 +57,8 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     tools.tell_problems(call, changes, snippets=False)
     if lines and not dry_run:
         leave_manager(call, dry_run=False)
-    _report_removal(call, result, left, anything=bool(lines), dry_run=dry_run)
+    commands = policy.removal_commands(ctx.repo, root, email, ctx.remote, left) if lines and not dry_run else []
+    _report_removal(call, result, left, commands, anything=bool(lines), dry_run=dry_run)
     return 0
 
 
@@ -73,9 +74,13 @@ def _going(
     ]
 
 
-def _report_removal(call: Call, result: dict[str, Any], left: list[str], *, anything: bool, dry_run: bool) -> None:
+def _report_removal(
+    call: Call, result: dict[str, Any], left: list[str], commands: list[str], *, anything: bool, dry_run: bool
+) -> None:
     if left and anything:
         call.screen.say(f"left in the tree, since they are committed or changed: {', '.join(left)}")
+    if commands:
+        call.screen.say("to remove them from the project, in its top directory:", *("  " + line for line in commands))
     if dry_run or not anything:
         call.screen.say("nothing was changed" if dry_run else "gitcoord is not set up here")
         return
@@ -83,3 +88,4 @@ def _report_removal(call: Call, result: dict[str, Any], left: list[str], *, anyt
     if result["archive"]:
         call.screen.say(f"the ledger is kept: {result['archive']}; to bring it back:")
         call.screen.say(*("  " + line for line in result["bring_back"]))
+        call.screen.say(f"to delete it for good: git update-ref -d {result['archive']}")

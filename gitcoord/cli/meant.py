@@ -20,7 +20,10 @@ _OTHER_WORDS = {
 }
 # They end another's work or take a gate away: a person looks them up.
 _NEVER_NAMED = ("kill", "revive", "takeover", "unhalt", "approve", "teardown", "uninstall-hooks", "disown")
-_SHORT = 4  # a verb of so few letters is only recognised where two of them are swapped: `dist` and `lint` are no `list`
+_SHORT = (
+    4  # a verb of so few letters is recognised where two are swapped or one is missing: `dist` and `lint` are no `list`
+)
+_LONG = 6  # one of so many letters is recognised with two mistakes
 
 
 def meant(word: str, rest: list[str], *, exact: bool = False) -> str:
@@ -30,14 +33,15 @@ def meant(word: str, rest: list[str], *, exact: bool = False) -> str:
     for command, verb in _verbs():
         if word == verb:
             return _named(command, verb, rest)
-    if exact:
+    if exact and (word == "help" or word not in _OTHER_WORDS):
         return ""
     if word in _OTHER_WORDS:
         return _line(_OTHER_WORDS[word], [] if word == "help" else rest) + " <path>" * (word == "wait" and not rest)
     for command, verb in _verbs():
         if _is_misspelt(word, verb):
             return _named(command, verb, rest)
-    return ""
+    like = next((other for other in _OTHER_WORDS if _is_misspelt(word, other)), "")
+    return meant(like, rest) if like else ""
 
 
 def _verbs() -> Iterator[tuple[str, str]]:
@@ -47,6 +51,8 @@ def _verbs() -> Iterator[tuple[str, str]]:
 
 
 def _named(command: str, verb: str, rest: list[str]) -> str:
+    if (verb, bool(rest)) == ("status", True):  # of one path
+        command, verb = "claim", "show"
     return f"git {command} -h" if verb in _NEVER_NAMED else _line(f"git {command} {verb}", rest)
 
 
@@ -55,13 +61,25 @@ def _line(command: str, rest: list[str]) -> str:
 
 
 def _is_misspelt(word: str, verb: str) -> bool:
-    """One letter too many, missing or wrong, or two swapped; the first letter is right."""
-    at = 0
-    while word[at : at + 1] == verb[at : at + 1] != "":
-        at += 1
-    ours, theirs = word[at:], verb[at:]
-    if at == 0 or not (ours or theirs):
+    """Two letters swapped; of a verb that is not short, also one too many, missing or wrong; of a long one, two of these. The first letter is
+    right."""
+    if word[:1] != verb[:1] or abs(len(word) - len(verb)) > 2:
         return False
-    if ours[1::-1] + ours[2:] == theirs:
-        return True
-    return len(verb) > _SHORT and theirs in (ours[1:], theirs[:1] + ours[1:], theirs[:1] + ours)
+    far = _distance(word, verb)
+    if far == 2:
+        return len(verb) >= _LONG
+    swapped = len(word) == len(verb) and sorted(word) == sorted(verb)
+    return far == 1 and (swapped or len(verb) > _SHORT or (len(verb) == _SHORT and len(word) < _SHORT))
+
+
+def _distance(word: str, verb: str) -> int:
+    """How many letters were added, left out, changed or swapped with the next one."""
+    before, row = list[int](), list(range(len(verb) + 1))
+    for at, letter in enumerate(word):
+        older, before, row = before, row, [at + 1]
+        for to, other in enumerate(verb):
+            steps = [before[to + 1] + 1, row[to] + 1, before[to] + (letter != other)]
+            if at and to and (letter, other) == (verb[to - 1], word[at - 1]):
+                steps.append(older[to - 1] + 1)
+            row.append(min(steps))
+    return row[-1]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gitcoord.audit.cli_say import say_checks
+from gitcoord.audit.doctor import not_in_place
+from gitcoord.audit.model import Check
 from gitcoord.base.names import CONFIG, printable
 from gitcoord.cli.setup_hooks import (
     edit_lines,
@@ -33,6 +37,7 @@ from gitcoord.gates.hooks.managers import Managed
 from gitcoord.gates.hooks.presence import missing_gates
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
+from gitcoord.guard.setup.known import Known
 from gitcoord.ledger.named_ledger import fetched_policy
 from gitcoord.ledger.remote.membership import Membership, begin
 from gitcoord.ledger.sessions import Actor
@@ -42,6 +47,7 @@ from gitcoord.policy.suggest import Suggestion
 from gitcoord.policy.survey import mark, protected
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
+from gitcoord.world.open import open_repository
 
 
 class _Parts(NamedTuple):
@@ -77,8 +83,10 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         result |= _apply(call, parts)
         parts = parts._replace(tools=harness.apply(parts.tools, place))
     missing = [] if dry_run else missing_gates(call.ctx)
+    wrong = [] if dry_run else _not_in_place(call, known)
     result |= _hooks_row(parts) | {"tools": [change.row() for change in parts.tools]}
     result |= {"marked": [row.line for row in parts.marks], "missing_gates": [gate.event for gate in missing]}
+    result |= {"not_in_place": [check.to_json() for check in wrong]}
     call.screen.answer({"changed": bool(todo) and not dry_run, **result}, ok=not missing)
     _end(call, todo=bool(todo), dry_run=dry_run, whole=not missing)
     if not dry_run:
@@ -91,7 +99,18 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     tell_policy(call, parts.pull, unpushed=parts.ledger.found and CONFIG in parts.files and not dry_run)
     tools.tell(call, known, parts.tools, user=place.user)
     tell_missing(call, missing)
+    if wrong:
+        call.screen.say("what does not work yet (git coord doctor):")
+        say_checks(call, wrong)
     return 1 if missing else 0
+
+
+def _not_in_place(call: Call, chosen: list[Known]) -> list[Check]:
+    """The short form of `git coord doctor`, without what is told anyway: hooks, policy, and tools that were not chosen. The remote has
+    just answered."""
+    told = {"hooks", "policy", "authority", "objects", "ssh"} | ({"tools"} if not chosen else set())
+    ctx = open_repository(call.environ, writing=False)  # with the settings that were just written
+    return not_in_place(ctx, call.actor_or_none(), os.environ, told)
 
 
 def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_run: bool) -> _Parts:

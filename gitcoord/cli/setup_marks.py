@@ -8,7 +8,7 @@ from gitcoord.gates.cli_policy import suggestion_lines
 from gitcoord.policy.suggest import LANDING, Suggestion
 from gitcoord.policy.survey import ATTRIBUTES, Protection, suggestions
 from gitcoord.policy.uncommitted import commit_command, marked_now, uncommitted
-from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call, at_terminal
 from gitcoord.terminal.parser import Values
 
 _NAMED = 4
@@ -57,4 +57,7 @@ def tell_uncommitted(call: Call, names: list[str], remote: str) -> None:
     found = uncommitted(call.ctx, names)
     if found:
         call.screen.note(f"not committed yet: {printable(', '.join(found))}")
-        call.screen.hint(f"look at them, then: {commit_command(call.ctx, found, remote)}")
+        command = commit_command(call.ctx, found, remote)
+        # Once the policy is on trunk, only a person changes it.
+        alone = command.startswith("git claim ") and not at_terminal()
+        call.screen.hint(f"look at them, {'and a person, at a terminal, runs' if alone else 'then'}: {command}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError, refused
-from gitcoord.base.names import ARCHIVE, CLAIMS, KEPT, LEDGER, LOST, PRIVATE, TIP, Oid
+from gitcoord.base.names import ARCHIVE, CLAIMS, KEPT, LEDGER, LOST, PRIVATE, TIP, Oid, shell_word
 from gitcoord.claims.query import listing
 from gitcoord.gates.hooks.files import remove_tree
 from gitcoord.gates.hooks.install import removal, uninstall
@@ -11,7 +11,9 @@ from gitcoord.git.commands.settings import change_settings, list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.store import Create, Delete, Operation, SwapFailed
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.named_ledger import setup_command
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import bring_back
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.annotations import Collection
 from gitcoord.startup.namedtuple import NamedTuple
@@ -41,7 +43,7 @@ def survey(ctx: Context, actor: Actor | None, *, force: bool, ends: Collection[t
         _require_person(ctx, actor)
     elif head is not None:
         if not ctx.remote:  # a clone that leaves takes nothing from those at the remote
-            _require_nobody(ctx, ends)
+            _require_nobody(ctx, ends, insists=actor is not None and actor.person and not actor.by_setting)
     elif (refs or ctx.settings.get("gitcoord.root")) and not ctx.store.list_refs(ARCHIVE):
         # With an archive it is a teardown that was interrupted, and goes on.
         raise CouldNotJudge(
@@ -57,7 +59,8 @@ def live_claims(ctx: Context) -> list[dict[str, object]]:
     return [{key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"]]
 
 
-def _require_nobody(ctx: Context, ends: Collection[tuple[str, str]]) -> None:
+def _require_nobody(ctx: Context, ends: Collection[tuple[str, str]], *, insists: bool) -> None:
+    """`insists`: the reader is a person, who may."""
     live = tuple(claim for claim in live_claims(ctx) if (claim["path"], claim["agent"]) not in ends)
     if live:
         raise Refused(
@@ -65,7 +68,10 @@ def _require_nobody(ctx: Context, ends: Collection[tuple[str, str]]) -> None:
                 "live-claims",
                 f"{len(live)} live claim{'s' if len(live) > 1 else ''} in this repository; nothing was changed",
                 live,
-                ("ask the holders to release them: git claim release --all",),
+                (
+                    "ask the holders to release them: git claim release --all",
+                    *(["what a person may do all the same: git coord teardown -h"] if insists else []),
+                ),
             )
         )
 
@@ -113,7 +119,7 @@ def tear_down(
         "archive": archive,
         "refs": sum(isinstance(operation, Delete) for operation in operations),
         "hooks": [step.row() for step in steps],
-        "bring_back": bring_back(archive),
+        "bring_back": _bring_back(ctx, archive),
     }
 
 
@@ -140,12 +146,11 @@ def _operations(ctx: Context, found: Found, stamp: str) -> tuple[list[Operation]
     return [*operations, *(Delete(ref, oid) for ref, oid in found.refs.items())], archive
 
 
-def bring_back(archive: str) -> list[str]:
-    """The commands that undo it; claims come back with `fsck --repair`."""
-    if not archive:
-        return []
-    moves = [f"git update-ref {ref} {archive} ''" for ref in (LEDGER, TIP)]
-    return [*moves, "git coord setup", "git coord fsck --repair"]
+def _bring_back(ctx: Context, archive: str) -> list[str]:
+    """The commands that undo it. A remote still has its ledger, and this clone joins it again."""
+    if ctx.remote and archive:
+        return [setup_command(ctx) + ("" if ctx.remote == "origin" else f" --remote {shell_word(ctx.remote)}")]
+    return bring_back(archive, setup_command(ctx)) if archive else []
 
 
 def own_settings(ctx: Context) -> list[str]:
@@ -156,7 +161,7 @@ def own_settings(ctx: Context) -> list[str]:
 
 def _forget_settings(ctx: Context) -> None:
     if ctx.remote:
-        pattern = "^[+]refs/(heads/gitcoord|gitcoord/|claims/)"
+        pattern = "^[+]refs/(heads/gitcoord:|heads/gitcoord-sessions/|gitcoord/sessions/|claims/)"
         words = ["--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern]
         change_settings(ctx.repo, words, ctx.host.pause)
     for key in own_settings(ctx):

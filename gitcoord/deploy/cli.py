@@ -73,7 +73,8 @@ def deploys(call: Call, values: Values, words: list[str]) -> int:
         return 0
     rows = [_row(row) for row in result["deploys"]]
     call.screen.say(*call.screen.table(rows, ["bold", "yellow", "cyan", "dim", "", ""]))
-    if not rows:
+    if not rows and not call.screen.json:
+        call.screen.note("nothing was deployed, and no target is named")
         call.screen.hint('name a target in .gitcoord/config: [deploy "production"] verify = <command>')
     return 0
 

@@ -109,3 +109,42 @@ def number_in(path: str) -> int:
             break
     digits = digits.lstrip("0")
     return int(digits) if 0 < len(digits) <= MAX_DIGITS else 0
+
+
+def around_number(path: str) -> tuple[str, str, str]:
+    """The path up to the first digit of the file's name, the digits, and the rest."""
+    directory, slash, name = path.rpartition("/")
+    begin = next((index for index, char in enumerate(name) if char in "0123456789"), len(name))
+    end = next((index for index in range(begin, len(name)) if name[index] not in "0123456789"), len(name))
+    return directory + slash + name[:begin], name[begin:end], name[end:]
+
+
+def with_number(path: str, number: int, width: int) -> str:
+    """The path with another number in the file's name, at least as wide as it was."""
+    before, digits, after = around_number(path)
+    return f"{before}{str(number).rjust(max(width, len(digits)), '0')}{after}"
+
+
+def differ_in_number(one: str, other: str) -> bool:
+    """Are these names of one file with two numbers?"""
+    mine, theirs = around_number(one), around_number(other)
+    return (mine[0], mine[2]) == (theirs[0], theirs[2]) and bool(mine[1] and theirs[1])
+
+
+def stem(path: str) -> str:
+    """The file's name up to its first dot: files that differ in the rest belong together."""
+    return path.rpartition("/")[2].partition(".")[0]
+
+
+def added_to(sequence: Sequence, trunk: set[str], there: set[str]) -> dict[str, str]:
+    """The files of a sequence that a branch adds, each with its name on trunk: the numbers after trunk's highest, in the order of their own. Files with one number
+    keep having one. A renamed file of trunk, and one that belongs to a file of trunk, keep their numbers. `there`: the files of trunk and branch together."""
+    gone, known = {number_in(path) for path in trunk - there}, {(path.rpartition("/")[0], stem(path)) for path in trunk}
+    added = [
+        path
+        for path in sorted(there - trunk)
+        if number_in(path) and number_in(path) not in gone and (path.rpartition("/")[0], stem(path)) not in known
+    ]
+    last = max([sequence.start - 1, *map(number_in, trunk)])
+    numbers = {number: last + at for at, number in enumerate(sorted({number_in(path) for path in added}), 1)}
+    return {path: with_number(path, numbers[number_in(path)], sequence.width) for path in added}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import OutcomeUnknown, Refused, TimedOut
+from gitcoord.base.errors import OutcomeUnknown, Refused, TimedOut, refused
 from gitcoord.claims.facts import project_settings
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next_number
@@ -13,6 +13,7 @@ from gitcoord.git.commands.worktrees import ls_files
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks import flock
 from gitcoord.git.process import Answer
+from gitcoord.landing.model import rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
@@ -154,7 +155,14 @@ def _number_row(sequence: Sequence, floor: Floor, first: int, count: int) -> dic
 
 def _find(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Sequence, Floor]:
     check_sequence(name)
-    sequence = sequences(project_settings(ctx, snapshot)).get(name, Sequence(name))
+    pairs = project_settings(ctx, snapshot)
+    if name in rules_of(pairs).renumber:
+        raise refused(
+            "renumber",
+            f"files of '{name}' get their numbers when they land ([land] renumber)",
+            "take any number that is free here, commit, and: git coord land",
+        )
+    sequence = sequences(pairs).get(name, Sequence(name))
     return sequence, floor_of(ctx, snapshot, sequence)
 
 

@@ -47,7 +47,9 @@ def _answer(call: Call, values: Values, id: str, *, approved: bool) -> int:
     record = next((row for row in listing(call.ctx, all=True) if row.id == id), None)
     if record is not None and record.blob.startswith(blob):
         blob = record.blob
-    result = transact(call.ctx, decide, Answer(call.actor(), id, approved, blob, str(values.get("reason", ""))))
+    result = transact(
+        call.ctx, decide, Answer(call.person("approve or deny"), id, approved, blob, str(values.get("reason", "")))
+    )
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {printable(str(result['path']))}")
     return 0

@@ -41,6 +41,9 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     return 1 if problems else 0
 
 
+_BY_HAND = "to mark one by hand, a line in .gitattributes, such as: src/app.py gitcoord-claim"
+
+
 def suggest(call: Call, values: Values, words: list[str]) -> int:
     """Suggest paths to mark. It needs no ledger, so that it works before gitcoord is set up."""
     from gitcoord.policy.survey import suggestions
@@ -51,8 +54,9 @@ def suggest(call: Call, values: Values, words: list[str]) -> int:
     call.screen.answer({"suggestions": [suggestion_row(row) for row in rows]})
     if not rows:
         call.screen.say(
-            "nothing to suggest: paths of the usual kinds are marked, and no file is changed in turn by several authors"
+            "nothing to suggest: no unmarked file is a migration, lock file, CI, rules or configuration, or changed in turn by several authors"
         )
+        call.screen.hint(_BY_HAND)
         return 0
     call.screen.say(*suggestion_lines(call, rows))
     call.screen.hint("add these lines to .gitattributes: git coord setup --suggest")

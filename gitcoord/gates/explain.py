@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gitcoord.base.names import CONFIG, RULES
+from gitcoord.base.names import CONFIG, RULES, printable
+from gitcoord.effects.events.number import number_file
 from gitcoord.effects.sequences import sequences
 from gitcoord.git.commands.objects import ls_tree
 from gitcoord.git.files import read_file
+from gitcoord.landing.model import rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
@@ -141,10 +143,17 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
     """Likely mistakes. Raises CouldNotJudge for an invalid value."""
     source = _source(ctx, commit)
     policy = parse_policy(source.pairs)
-    sequences(source.pairs)
+    declared, landing = sequences(source.pairs), rules_of(source.pairs)
     parse_waiting(source.pairs)
     _try_settings(policy)
     problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
+    for name in landing.renumber:
+        if name not in declared or not declared[name].patterns:
+            what = f'land.renumber: there is no [sequence "{printable(name)}"] with a pattern'
+            problems.append({"where": CONFIG, "what": what})
+        elif read_snapshot(ctx).state.get(number_file(name)) is not None:
+            what = f"land.renumber: numbers of {name} were reserved by 'git coord number', and files that have one may get another"
+            problems.append({"where": CONFIG, "what": what})
     if policy.ack and not source.rules:
         problems.append({"where": CONFIG, "what": f"rules.ack needs {RULES}, which is not there"})
     if source.overlay is not None:

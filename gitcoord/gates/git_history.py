@@ -92,8 +92,7 @@ class GitHistory:
                 raise CouldNotJudge(
                     f"work that was released as {commit[:12]} is not in this copy, so nothing can be compared with it",
                     hints=(
-                        "bring the copy up to date, uncommitted changes stashed before: git coord sync --pull",
-                        "or, if it is on another branch: git fetch --all",
+                        "fetch it, from whichever branch it is on: git fetch --all",
                         "or, if that work was abandoned: git claim disown <path> --reason '...'",
                     ),
                 )

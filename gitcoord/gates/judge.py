@@ -261,7 +261,7 @@ class _Judge:
 
         asks = True
         for record in approvals(self._state):
-            if record.content != tuple(change):
+            if record.content != tuple(change) and not self._is_renumbered(record, step, change):
                 continue
             if record.state == "approved" and not self._is_used_up(step, change, record):
                 return
@@ -273,6 +273,19 @@ class _Judge:
         by_setting = self._actor.by_setting and agent == self._actor.agent
         hint = "a person changes it at a terminal" if by_setting else "git coord approvals"
         self._add(rule, agent, message, step, change, hints=(hint,), asks=asks and not by_setting)
+
+    def _is_renumbered(self, record: Approval, step: CommitChange, change: Change) -> bool:
+        """Is this the approved content under another number, or does the file of the approval go where one with another number has its content? So a landing
+        gives files their numbers."""
+        if not (self._policy.in_turn and self._policy.renumbers):
+            return False
+        from gitcoord.effects.sequences import differ_in_number  # only where a landing gives numbers
+
+        if change.blob:
+            same = (record.mode, record.blob) == (change.mode, change.blob)
+            return same and differ_in_number(record.path, change.path)
+        others = [other for other in step.changes if differ_in_number(other.path, change.path)]
+        return record.path == change.path and any(record.content[1:] == tuple(other)[1:] for other in others)
 
     def _is_used_up(self, step: CommitChange, change: Change, record: Approval) -> bool:
         """Return whether, since the request, the history below the change has had this content and then replaced it."""

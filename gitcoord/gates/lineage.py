@@ -153,6 +153,11 @@ class Lineages:
                 return record
         return None
 
+    def lacked(self, at: str) -> list[Released]:
+        """Of each path, the newest release that this commit does not contain."""
+        lacking = ((record for record in rows if not self._contained(at, record)) for rows in self._records.values())
+        return [record for rows in lacking for record in (next(rows, None),) if record is not None]
+
     def _joined(self, step: CommitChange, path: str, record: Released) -> bool:
         """Return whether a later step merges this one with something that contains the release.
 

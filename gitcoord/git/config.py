@@ -14,7 +14,7 @@ from gitcoord.git.repo import Repo
 
 _SECOND = 1_000_000_000
 # The settings that gitcoord reads. Others may hold secrets and are not cached.
-_USED = (b"gitcoord.", b"user.", b"core.", b"extensions.", b"color.")
+_USED = (b"gitcoord.", b"user.", b"core.", b"extensions.", b"color.", b"lfs.storage")
 # Variables that tell git where to look; all others of the kind are settings themselves.
 _FILES = (b"GIT_CONFIG_GLOBAL", b"GIT_CONFIG_SYSTEM")
 _WHERE = (*_FILES, b"GIT_CONFIG_NOSYSTEM")
@@ -59,7 +59,7 @@ class SettingsReader:
     def __init__(self, repo: Repo, environ: Environ) -> None:
         # One memory for each work tree: they may have settings of their own.
         tree = "" if repo.git_dir == repo.common_dir else "-" + repo.git_dir.rpartition("/")[2]
-        self._file = f"{repo.scratch}/settings{tree}"
+        self._file = f"{repo.scratch}/config{tree}"
         # In a repository of another user the cache could hold settings that git would refuse.
         self._remembers = repo.is_ours and _only_tells_where(environ)
         head, _, listed = (read_file(self._file, 1 << 20) if self._remembers else b"").partition(b"\0")
@@ -95,7 +95,7 @@ class SettingsReader:
             raise StoreError(f"git's settings cannot be read: {self._child.complaint()}")
         self._child.close()
         words = out.split(b"\0")
-        listed = b"\0".join(word for word in words[1::2] if word.startswith(_USED))
+        listed = b"\0".join(filter(None, map(_used, words[1::2])))
         if self._remembers and not any(word.startswith(b"include") for word in words[1::2]):
             self._remember(words[:-1:2], listed)
         return Settings(parse_settings(listed))
@@ -112,6 +112,15 @@ class SettingsReader:
             write_file(self._file, rows.encode("utf-8", "surrogateescape") + b"\0" + listed)
         except OSError:
             pass  # not set up here, or not ours to write: git is asked again
+
+
+def _used(entry: bytes) -> bytes:
+    """The entry as it is cached; of a remote only that it is there: its address may hold a password."""
+    key = entry.partition(b"\n")[0]
+    if key.startswith(b"remote.") and key.endswith(b".url"):
+        return key + b"\n"
+    is_upstream = key.startswith(b"branch.") and key.endswith(b".remote")
+    return entry if is_upstream or key.startswith(_USED) else b""
 
 
 def _only_tells_where(environ: Environ) -> bool:

@@ -208,16 +208,19 @@ def run_check(
     if ends >= 0:
         watch.register(ends, POLLIN)
     try:
-        again = 0.0
-        while code is None and monotonic() < until:
-            again = monotonic() + tick() if monotonic() >= again else again
-            ready = watch.poll(max(0.0, min(again - monotonic(), until - monotonic(), 0.2)) * 1000 + 1)
-            if any(fd == child.output for fd, _ in ready):
-                chunk = posix.read(child.output, 65536)
-                kept.add(chunk)
-                if not chunk:
-                    watch.unregister(child.output)
-            code = child.ended()
+        try:
+            again = 0.0
+            while code is None and monotonic() < until:
+                again = monotonic() + tick() if monotonic() >= again else again
+                ready = watch.poll(max(0.0, min(again - monotonic(), until - monotonic(), 0.2)) * 1000 + 1)
+                if any(fd == child.output for fd, _ in ready):
+                    chunk = posix.read(child.output, 65536)
+                    kept.add(chunk)
+                    if not chunk:
+                        watch.unregister(child.output)
+                code = child.ended()
+        finally:
+            _end_group(child.pid)  # before the rest is read: one that it left may print for ever
         if ends >= 0:
             watch.unregister(ends)
         while code is not None and watch.poll(0) and (chunk := posix.read(child.output, 65536)):
@@ -225,7 +228,6 @@ def run_check(
     finally:
         if ends >= 0:
             posix.close(ends)
-        _end_group(child.pid)
         child.close()
     return code, kept.data
 
@@ -242,7 +244,7 @@ class _Kept:
     """The beginning and the end of an output, bounded."""
 
     def __init__(self) -> None:
-        self._head, self._tail, self._cut = b"", b"", 0
+        self._head, self._tail, self._cut = bytearray(), bytearray(), 0
 
     def add(self, chunk: bytes) -> None:
         room = _HEAD - len(self._head)
@@ -250,11 +252,11 @@ class _Kept:
         self._tail += chunk[room:]
         if len(self._tail) > 2 * _TAIL:
             self._cut += len(self._tail) - _TAIL
-            self._tail = self._tail[-_TAIL:]
+            del self._tail[:-_TAIL]
 
     @property
     def data(self) -> bytes:
-        return self._head + (b"\n[%d bytes are left out]\n" % self._cut if self._cut else b"") + self._tail
+        return bytes(self._head + (b"\n[%d bytes are left out]\n" % self._cut if self._cut else b"") + self._tail)
 
 
 def _end_group(pid: int) -> None:

@@ -31,12 +31,13 @@ _HANDOFF = (
 _KEPT = 500  # pieces of work that were asked about
 _TELLS_TWICE = "copilot"  # it runs the hooks of Claude Code's settings beside its own
 _TWICE_SECONDS = 5
+_NEWS = 8  # lines of the queue's news at a start
 _NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose it is
 
 
 def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """Open the session, record the tool's process as this agent, and answer with the text of `git coord start`."""
-    from gitcoord.sessions.cli_brief import brief_lines
+    from gitcoord.sessions.cli_brief import MOST, brief_lines
     from gitcoord.views.briefing import begin
 
     actor = actor_of(ctx, env, event)
@@ -52,17 +53,21 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
     if event.tool == _TELLS_TWICE and not _first_told(ctx, actor.agent):
         return Answer()
-    lines = brief_lines(result)[1:]  # the agent need not know that this is a session
+    news = _queue_news(ctx, actor) if ctx.may_have_news() else []
+    lines = brief_lines(result, MOST - len(news))[1:]  # the agent need not know that this is a session
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
     if actor.parent and event.tool != _NAMES_SUBAGENTS:
         who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
-    answer = Answer(context="\n".join([who, *lines]))
-    if not ctx.may_have_news():
-        return answer
+    return Answer(context="\n".join([who, *lines, *news]))
+
+
+def _queue_news(ctx: Context, actor: Actor) -> list[str]:
     from gitcoord.guard.queue_news import queue_news
 
-    return answer.with_words(queue_news(ctx, actor))
+    lines = queue_news(ctx, actor).splitlines()
+    left = len(lines) - _NEWS
+    return [*lines[:_NEWS], f"gitcoord: {left} more of the queue: git claim list"] if left > 0 else lines
 
 
 def brief_for_subagent(ctx: Context, actor: Actor) -> str:

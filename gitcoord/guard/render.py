@@ -34,9 +34,23 @@ def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -
         lines += [f"other work: {work}: git coord task next"] if work else []
     if decision == ASK:
         lines.append("hint: where this tool asks nobody, a person does it, or changes what the policy says")
-    hints = dict.fromkeys(_literal(session, hint) for finding in found for hint in finding.hints)
-    shown = [*list(hints)[:4], *_cursor_hints(session, found)]
+    shown = [*(_literal(session, step) for step in _next_steps(found)), *_cursor_hints(session, found)]
     return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
+
+
+def _next_steps(found: list[Finding]) -> list[str]:
+    """The command that helps next, with all paths that it helps with, and one that may be taken instead.
+
+    What else was found comes up again once that is done; naming all commands at once leaves open which goes first.
+    """
+    first = max(found, key=lambda one: (any("git " in hint for hint in one.hints), bool(one.hints)))
+    words = [(one.hints, path_word(one.path)) for one in found[:_SHOWN] if one.path]
+    steps = []
+    for number, hint in enumerate(first.hints[:2]):
+        stem = hint.removesuffix(path_word(first.path)) if first.path else hint
+        paths = [word for hints, word in words if hints[number : number + 1] == (stem + word,)]
+        steps.append(stem + " ".join(dict.fromkeys(paths)) if stem != hint else hint)
+    return steps
 
 
 def _literal(session: GuardSession, hint: str) -> str:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from gitcoord.base.agent_tools import TOOLS
+from gitcoord.base.agent_tools import HOOKS_ON, hooks_off
 from gitcoord.git.process import Environ
 
-# In front of one plain command of git they take away the settings of the environment, and so switch the hooks on again. Gemini CLI
-# also hides the user's own settings, and with them the name and address without which git makes no commit.
-RESTORING = "env -u GIT_CONFIG_COUNT -u GIT_CONFIG_GLOBAL "
-_RESTORES = (RESTORING, "env -u GIT_CONFIG_COUNT ")
+_RESTORES = (HOOKS_ON, "env -u GIT_CONFIG_COUNT ")
 _PLAIN = "git "
 _SPECIAL = ";&|<>`$()\n\\"
 _MOST = 64  # settings of the environment
 
 MESSAGE = "git's hooks are switched off in this tool's shell, so nobody would judge it"
 HINTS = (
-    f'commit with: {RESTORING}git coord commit -m "..." -- <file>...',
-    f"merge, pull and push with the hooks on: {RESTORING}git push",
+    f'commit with: {HOOKS_ON}git coord commit -m "..." -- <file>...',
+    f"merge, pull and push with the hooks on: {HOOKS_ON}git push",
 )
 
 
@@ -27,20 +24,16 @@ def without_restoring(tool: str, command: str) -> str:
 
 def hooks_are_off(tool: str, command: str, env: Environ) -> bool:
     """Whether git's hooks do not run below this tool's shell, by what is known of the tool or by the guard's own environment."""
-    if not _switches_off(tool) and not _set_in(env):
+    if not hooks_off(tool) and not _set_in(env):
         return False
     return not _restores(tool, command)
 
 
 def _restores(tool: str, command: str) -> str:
     """The words in front of a plain command that switch the hooks on again; '' where there are none, or they would not."""
-    if not _switches_off(tool) or any(c in command for c in _SPECIAL):
+    if not hooks_off(tool) or any(c in command for c in _SPECIAL):
         return ""
     return next((words for words in _RESTORES if command.startswith(words + _PLAIN)), "")
-
-
-def _switches_off(tool: str) -> bool:
-    return any(one.hooks_off for one in TOOLS if one.name == tool)
 
 
 def _set_in(env: Environ) -> bool:

@@ -81,7 +81,9 @@ def _say_offered(call: Call, result: Record) -> None:
     _warn(call, result, "commit them, or say in the document where they are")
     if result["unpushed"]:
         call.screen.note(f"warning: {result['unpushed']} commit(s) of yours are at no remote yet")
-        call.screen.hint("push them, so that others can fetch them: git push")
+        call.screen.hint(
+            f"push them, so that others can fetch them: git push {shell_word(call.ctx.remote or 'origin')} HEAD"
+        )
     call.screen.hint(f"they take it over with: git handoff accept {result['id']}")
 
 

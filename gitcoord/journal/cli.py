@@ -78,8 +78,11 @@ def lines(call: Call, row: Row, width: int) -> list[str]:
     if not row["prose"]:
         words = str(row["subject"])
         why = str(row["text"])
-        return [head + printable(words) + (f": {printable(why)}" if why and why not in words else "")]
+        line = printable(words) + (f": {printable(why)}" if why and why not in words else "")
+        return [head + call.screen.cut(line, width + len(ago(row["at"])) + 4)]
     about = [*row["paths"], *([row["task"]] if row["task"] else [])]
-    of = f" on {printable(', '.join(about))}" if about else ""
+    of = call.screen.cut(
+        f" on {printable(', '.join(about))}" if about else "", width + len(ago(row["at"])) + len(row["agent"]) + 11
+    )
     said = [f"{' ' * width}  | {printable(line.expandtabs(4))}".rstrip() for line in str(row["text"]).split("\n")]
     return [f"{head}{call.screen.paint(str(row['agent']), 'cyan')} wrote{of}:", *said]

@@ -35,10 +35,17 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*call.screen.table(rows, ["dim", "yellow", ""]))
     claims = result["claims"]
     if claims or result.get("server_claims") or result.get("waits"):
-        lines = [*call.screen.claim_lines(claims), *call.screen.server_lines(result), *waiting_lines(result)]
+        lines = [
+            *call.screen.claim_lines(claims),
+            *call.screen.server_lines(result),
+            *waiting_lines(result, call.screen.width()),
+        ]
         call.screen.say("now:", *("  " + line for line in lines))
     elif story:
         call.screen.say("now nobody holds it")
     else:
         call.screen.say("nothing is on record about it")
+        known = call.ctx.snapshot is not None and words[0] in call.ctx.snapshot.state.names("agents")
+        if known and not call.screen.json:
+            call.screen.hint(f"what that agent did: git coord log --agent {words[0]}")
     return 0

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, refused
-from gitcoord.base.names import printable
+from gitcoord.base.names import printable, shell_word
 from gitcoord.git.commands.objects import (
     commit_like,
     commit_merge,
     commit_stand_in,
     compare_ancestry,
-    empty_tree,
     list_new,
     merge_base,
     merge_tree,
     messages,
 )
 from gitcoord.git.commands.refs import rev_parse
+from gitcoord.git.commands.settings import get_setting
+from gitcoord.git.files import exists
 from gitcoord.git.process import Answer, Env, without_grafts
-from gitcoord.landing.model import MERGE, REBASE
+from gitcoord.landing.model import MERGE, REBASE, SQUASH
 from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
+
+_BASES: dict[
+    tuple[str, str, str], str
+] = {}  # by repository and commits: it does not change, and one landing asks several times
 
 
 class Brought(NamedTuple):
@@ -38,25 +43,30 @@ class Order(NamedTuple):
     trunk: str
     how: str
     agent: str = ""
+    keeps: bool = False  # signed commits are not made anew
 
 
-def bring(ctx: Context, order: Order, old: str) -> Brought:
-    """The branch's work on top of `old`, the tip of trunk. Where trunk contains it already, that is `old` itself."""
-    branch, tip, trunk, how, agent = order
+def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brought:
+    """The branch's work on top of `old`, the tip of trunk. Where trunk contains it already, that is `old` itself. `lands`: False for a commit that is only
+    checked, and so not signed."""
+    branch, tip, trunk, how, agent, _ = order
     env = without_grafts(ctx.repo.env)
-    sign = ctx.settings.flag("commit.gpgsign", default=False)
-    if contains(ctx, old, tip):
+    base = base_of(ctx, old, tip)
+    if base == tip:
         return Brought(old)
-    if merge_base(env, old, tip).code:
+    if not base:
         raise refused(
             "unrelated",
             f"{printable(branch)} and {printable(trunk)} have no common history: nothing has landed",
-            "git fetch --unshallow, where this clone is shallow",
+            *(["git fetch --unshallow"] if exists(f"{ctx.repo.common_dir}/shallow") else []),
         )
-    if how == REBASE:
-        return _rebased(env, order, old, sign=sign)
-    if how == MERGE and contains(ctx, tip, old):
+    if how == MERGE and base == old:
         return Brought(tip)  # a fast-forward
+    sign = lands and get_setting(env, "commit.gpgSign", kind="bool").text == "true"
+    if how == REBASE:
+        return _rebased(ctx, order, old, sign=sign)
+    if how == SQUASH:
+        _note_signatures(ctx, order, [row[0] for row in _new_commits(env, tip, old)], sign=sign)
     tree, conflicts = _merged(env, old, tip)
     if conflicts:
         return Brought("", conflicts)
@@ -67,6 +77,38 @@ def bring(ctx: Context, order: Order, old: str) -> Brought:
         )
     text = _joined(env, branch, tip, old)
     return Brought(_made(commit_like(env, tip, tree, (old,), sign=sign, message=text)))
+
+
+def _new_commits(env: Env, tip: str, old: str) -> list[list[str]]:
+    """The branch's commits that trunk lacks, parents first, each with its parents."""
+    return [row.split(" ") for row in list_new(env, tip, old).require("git cannot list the branch's commits").lines]
+
+
+def _note_signatures(ctx: Context, order: Order, commits: list[str], *, sign: bool) -> None:
+    """Say that commits made anew lose their signatures; Refused where the policy wants them kept."""
+    found = ctx.local.read(commits) if commits else []
+    count = sum(each is not None and b"\ngpgsig" in each.data.partition(b"\n\n")[0] for each in found)
+    if count and order.keeps:
+        raise refused(
+            "signatures",
+            f"{order.how} would lose signatures of {printable(order.branch)} ({count}): nothing has landed",
+            f"git coord land {shell_word(order.branch)} --merge",
+        )
+    if count and not sign:
+        ctx.tell(f"signatures are not kept ({count}): {order.how} makes new commits, and commit.gpgSign is not set")
+
+
+def base_of(ctx: Context, old: str, tip: str) -> str:
+    """A merge base of trunk and branch, '' where they have none: `tip` where trunk contains the branch, `old` where it is a fast-forward."""
+    key = ctx.repo.common_dir, old, tip
+    if key not in _BASES:
+        answer = merge_base(without_grafts(ctx.repo.env), old, tip)
+        if answer.code not in (0, 1):
+            raise CouldNotJudge(f"git cannot compare {old[:12]} with {tip[:12]}: {answer.complaint}")
+        if answer.code:
+            return ""  # a deeper fetch may find one
+        _BASES[key] = answer.text.split("\n")[0]
+    return _BASES[key]
 
 
 def contains(ctx: Context, commit: str, older: str) -> bool:
@@ -89,36 +131,44 @@ def _merged(env: Env, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _made(answer: Answer) -> str:
+    if answer.code and "tell me who you are" in answer.complaint:
+        raise refused(
+            "identity",
+            "git does not know who makes the commit: nothing has landed",
+            "git config user.name <name> && git config user.email <address>",
+            "or in a job: GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL, GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL in its environment",
+        )
     return answer.require("git cannot make the commit").text
 
 
-def _rebased(env: Env, order: Order, old: str, *, sign: bool) -> Brought:
-    """Each new commit on top of the one before: the difference to its parent, merged. Empty commits stay."""
-    new = old
-    for line in list_new(env, order.tip, old).require("git cannot list the branch's commits").lines:
-        commit, *parents = line.split(" ")
-        if len(parents) > 1:
-            raise refused(
-                "merges",
-                f"{printable(order.branch)} has a merge ({commit[:12]}), which cannot be rebased: nothing has landed",
-                "git coord land --merge",
-                "git coord land --squash",
-            )
-        if parents == [new]:
-            new = commit
-            continue
-        base = parents[0] if parents else _made(commit_stand_in(env, empty_tree(env)))
+def _rebased(ctx: Context, order: Order, old: str, *, sign: bool) -> Brought:
+    """Each new commit on top of the one before: the difference to its parent, merged. Empty commits stay. A root commit comes with the
+    merge that brought it in, since the branch has a base on trunk."""
+    new, env = old, without_grafts(ctx.repo.env)
+    rows = _new_commits(env, order.tip, old)
+    merge = next((commit for commit, *parents in rows if len(parents) > 1), "")
+    if merge:
+        raise refused(
+            "merges",
+            f"{printable(order.branch)} has a merge ({merge[:12]}), which cannot be rebased: nothing has landed",
+            "git coord land --merge",
+            "git coord land --squash",
+        )
+    if rows and rows[0][1:] == [old]:
+        return Brought(order.tip)  # a fast-forward
+    _note_signatures(ctx, order, [row[0] for row in rows], sign=sign)
+    for commit, *parents in rows:
         # A stand-in for trunk that has the commit's parent as its own: so git merges just what the commit changed.
-        ours = _made(commit_stand_in(env, _tree_of(env, new), base))
-        theirs = commit if parents else _made(commit_stand_in(env, _tree_of(env, commit), base))
-        tree, conflicts = _merged(env, ours, theirs)
+        ours = _made(commit_stand_in(env, tree_of(env, new), *parents))
+        tree, conflicts = _merged(env, ours, commit)
         if conflicts:
             return Brought("", conflicts, commit)
         new = _made(commit_like(env, commit, tree, (new,), sign=sign))
     return Brought(new)
 
 
-def _tree_of(env: Env, commit: str) -> str:
+def tree_of(env: Env, commit: str) -> str:
+    """The id of the files of a commit."""
     return rev_parse(env, f"{commit}^{{tree}}").require(f"{commit[:12]} cannot be read").text
 
 

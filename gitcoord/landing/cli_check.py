@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from gitcoord.base.agent_tools import TOOLS
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable
+from gitcoord.git.commands.refs import rev_parse
 from gitcoord.git.files import list_files, remove_file, write_file
 from gitcoord.git.long_process import run_check
 from gitcoord.git.process import Environ
+from gitcoord.landing.bring import tree_of
 from gitcoord.landing.model import MAX_CHECKS, Rules
 from gitcoord.landing.scratch import Scratch
 from gitcoord.landing.turn import Turn
-from gitcoord.sessions.cli_supervisor import become_subreaper
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row
 
@@ -30,16 +30,16 @@ class CheckFailed(GitcoordError):
 
 
 class Checks:
-    """The checks of one landing. A tree that passed is not checked again."""
+    """The checks of one landing. A tree is checked once."""
 
     def __init__(self, call: Call, rules: Rules, added: list[str], turn: Turn) -> None:
         self._call = call
         self._commands = [*rules.checks, *added][:MAX_CHECKS]
         self._timeout = rules.timeout
         self._guarded = rules.guarded
-        self._turn = turn
+        self.tick = turn.tick  # called while a check runs
         self._scratch = Scratch(call.ctx)
-        self._passed: dict[str, list[Row]] = {}
+        self._known: dict[str, list[Row] | CheckFailed] = {}  # by the files that were checked
 
     def __enter__(self) -> Checks:
         return self
@@ -51,23 +51,34 @@ class Checks:
         """Run all checks on this commit, with the guarded files of `old`, the tip of trunk; CheckFailed at the first that fails."""
         if not self._commands:
             return []
-        tree = self._call.ctx.local.resolve([f"{commit}^{{tree}}"])[0] or commit
-        if self._guarded:
-            tree += f" {old}"
-        if tree not in self._passed:
-            become_subreaper()
-            place = self._scratch.fill(commit)
-            changed = self._scratch.take_from(old, commit, self._guarded)
-            if changed:
-                self._call.screen.note(f"checked with trunk's {printable(', '.join(changed[:5]))} ([land] guarded)")
-            self._passed[tree] = [self._run(command, place, commit) for command in self._commands]
-        return self._passed[tree]
+        env = self._call.ctx.repo.env
+        guarded = [rev_parse(env, f"{old}:{path.rstrip('/')}").text for path in self._guarded]
+        tree = " ".join([tree_of(env, commit), *guarded])
+        if tree not in self._known:
+            try:
+                self._known[tree] = self._run_all(old, commit)
+            except CheckFailed as error:
+                self._known[tree] = error
+        known = self._known[tree]
+        if isinstance(known, CheckFailed):
+            raise known
+        return known
+
+    def _run_all(self, old: str, commit: str) -> list[Row]:
+        from gitcoord.sessions.cli_supervisor import become_subreaper
+
+        become_subreaper()
+        place = self._scratch.fill(commit)
+        changed = self._scratch.take_from(old, commit, self._guarded)
+        if changed:
+            self._call.screen.note(f"checked with trunk's {printable(', '.join(changed[:5]))} ([land] guarded)")
+        return [self._run(command, place, commit) for command in self._commands]
 
     def _run(self, command: str, place: str, commit: str) -> Row:
         self._call.screen.note(f"checking {commit[:12]}: {printable(command)}")
         began = time.monotonic()
         env = check_environ(self._call.environ)
-        code, output = run_check(command, place, env, self._timeout, self._turn.tick)
+        code, output = run_check(command, place, env, self._timeout, self.tick)
         seconds = int(time.monotonic() - began)
         if code == 0:
             return {"command": command, "code": 0, "seconds": seconds}
@@ -84,7 +95,9 @@ class Checks:
     def _keep(self, commit: str, output: bytes) -> str:
         """Keep the output of a failed check; gives its file. The oldest ones go."""
         ctx = self._call.ctx
-        file = os.path.realpath(ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt"))
+        from os.path import realpath
+
+        file = realpath(ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt"))
         write_file(file, output)
         directory = file.rpartition("/")[0]
         for name in sorted(list_files(directory))[:-_KEPT]:

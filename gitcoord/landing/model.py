@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record, Shape, record_of, values_of
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, RESOURCE, printable
-from gitcoord.claims.model import Claim, own_claim, turn_item
+from gitcoord.claims.model import Claim, Item, own_claim, resource_like, turn_item
 from gitcoord.claims.requests import Request
 from gitcoord.ledger.state import State
 from gitcoord.startup.annotations import Iterable
@@ -14,7 +14,11 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 MERGE, REBASE, SQUASH = WAYS = ("merge", "rebase", "squash")
 LEASE = 60  # seconds for which a turn lasts without being taken again
+AGAIN = LEASE + 1  # the same once it was taken again: by that a landing in a lane keeps its place (`in_lanes`)
 MAX_CHECKS = 20
+LANE = "lane/"  # resources so named are paths that a landing in a lane changes
+MOST_LANES = 64
+_MOST_NAMED = 100  # paths of one landing; above that, the directories in which they are
 MOST_FIRST = 2  # so often a landing that goes on after a conflict is first in the queue
 
 # A claim that the landing releases, with the files that it changes below it: as in a release, with the holder.
@@ -53,6 +57,11 @@ class OpenLanding(NamedTuple):
     def to_record(self) -> Record:
         return record_of(_LANDING, self)
 
+    @property
+    def announced(self) -> bool:
+        """Is it checked, and trunk does not move by it yet? What moves trunk releases at least its turn."""
+        return not self.released
+
     def to_json(self) -> dict[str, object]:
         row = self._asdict()
         return {**row, "released": [f"{'@' if r['space'] == RESOURCE else ''}{r['path']}" for r in self.released]}
@@ -87,6 +96,42 @@ def open_landings(state: State) -> list[OpenLanding]:
     return sorted(found, key=lambda landing: landing.seq)
 
 
+def in_lanes(state: State) -> list[OpenLanding]:
+    """The landings whose agents have a turn, in the order in which they land. With several lanes a landing goes on record before its check
+    (`announced`): its number is its place. One that moves trunk is before all others. A record from an earlier turn of its agent has no place: it is older than
+    the turn, which was not taken again."""
+    turns = [(landing, own_turn(state, landing.trunk, landing.agent)) for landing in open_landings(state)]
+    found = [row for row, turn in turns if turn is not None and (turn.token < row.seq or turn.ttl != LEASE)]
+    return sorted(found, key=lambda landing: (landing.announced, landing.seq))
+
+
+def lands_before(state: State, agent: str) -> list[OpenLanding]:
+    """The landings that land before that of this agent, in order: all, where it has no place yet."""
+    found = in_lanes(state)
+    place = next((at for at, landing in enumerate(found) if landing.agent == agent), len(found))
+    return found[:place]
+
+
+def lane_item(path: str) -> Item:
+    """The resource that keeps two landings that change this path out of the lanes at the same time. A path of its own beside the path itself: claims
+    on that are about work, and may be another agent's."""
+    return resource_like(LANE, path)
+
+
+def lane_items(paths: Iterable[str]) -> tuple[Item, ...]:
+    """The resources of all these paths: of many, those of the directories above them."""
+    parts = [path.split("/") for path in paths]
+    for depth in range(max(map(len, parts), default=0), 0, -1):
+        found = tuple(dict.fromkeys(lane_item("/".join(part[:depth])) for part in parts))
+        if len(found) <= _MOST_NAMED or depth == 1:
+            return found
+    return ()
+
+
+def is_lane_item(item: Item) -> bool:
+    return item.space == RESOURCE and item.name.startswith(LANE)
+
+
 def own_turn(state: State, trunk: str, agent: str) -> Claim | None:
     """The agent's claim on the turn of this trunk."""
     return own_claim(state, turn_item(trunk), agent)
@@ -100,7 +145,11 @@ class Rules(NamedTuple):
     timeout: int = 30 * 60  # of each check
     resolve: int = 5 * 60  # how long a turn is kept for resolving a conflict
     guarded: tuple[str, ...] = ()  # files and directories that the checks rest on: taken from trunk for them
+    lanes: int = 1  # landings that are checked at the same time
+    renumber: tuple[str, ...] = ()  # sequences whose files get their numbers at landing
+    renumber_command: str = ""  # corrects texts that name the file of an old number
     only: bool = False  # trunk moves by landings alone, but for people
+    keeps_signatures: bool = False  # signed commits are not made anew
 
 
 def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
@@ -122,6 +171,18 @@ def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
             rules = rules._replace(timeout=_seconds(key, value))
         elif setting == "resolve":
             rules = rules._replace(resolve=_seconds(key, value))
+        elif setting == "signatures":
+            if value != "keep":
+                raise _invalid(key, value, "keep")
+            rules = rules._replace(keeps_signatures=True)
+        elif setting == "lanes":
+            if not (value.isascii() and value.isdecimal() and len(value) < 4 and 1 <= int(value) <= MOST_LANES):
+                raise _invalid(key, value, f"a number from 1 to {MOST_LANES}")
+            rules = rules._replace(lanes=int(value))
+        elif setting == "renumber":
+            rules = rules._replace(renumber=(*rules.renumber, *value.split()))
+        elif setting == "renumbercommand":
+            rules = rules._replace(renumber_command=value)
         elif setting == "only":
             if value.lower() not in ("true", "false"):
                 raise _invalid(key, value, "true or false")
@@ -151,13 +212,18 @@ def landing_queue(
     return {
         "trunk": trunk,
         "landing": [
-            {"agent": c.agent, "reason": c.reason, "since": c.at, "token": c.token} for c in holders if c.item == item
+            {
+                "agent": c.agent, "reason": c.reason, "since": c.at, "token": c.token,
+                "source": f"event {c.token}, heartbeat of {c.agent}",
+            }
+            for c in holders
+            if c.item == item
         ],
-        "open": [landing.to_json() for landing in open],
+        "open": [{**landing.to_json(), "source": f"event {landing.seq}"} for landing in open],
         "waiting": [
             {
                 "agent": r.agent, "ticket": r.ticket, "position": position, "reason": r.reason, "since": r.at,
-                "paths": [i.name for i in r.items if i != item],
+                "paths": [i.name for i in r.items if i != item and not is_lane_item(i)], "source": f"event {r.ticket}",
             }
             for position, r in enumerate(turns, 1)
         ],

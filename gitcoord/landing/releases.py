@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError
-from gitcoord.base.names import shown
+from gitcoord.base.names import ROOT, shown
 from gitcoord.claims.events.release import dirty_paths
 from gitcoord.claims.model import INTENT, WRITE, Claim, Item, all_claims, covers_item, is_turn_item
+from gitcoord.git.commands.objects import log_on_branches
+from gitcoord.handoff.model import all_handoffs
 from gitcoord.journal.notes import leave
 from gitcoord.landing.events.landing import is_own
-from gitcoord.landing.model import own_turn
+from gitcoord.landing.model import is_lane_item, own_turn
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot
@@ -35,9 +37,10 @@ class Releases:
         self._trunk = trunk
         self._claims = all_claims(snapshot.state)
 
-    def keys(self, old: str, new: str, touched: Iterable[str], task: str) -> tuple[Key, ...]:
+    def keys(self, old: str, new: str, tip: str, touched: Iterable[str], task: str) -> tuple[Key, ...]:
         """The claims of the turn, the task's, and the write claims on what changes: the agent's own, its subagents', and those of agents
-        that landed `Agent:` trailers name. A claim with something uncommitted below it stays."""
+        that landed `Agent:` trailers name. A claim stays where something below it is uncommitted, or committed elsewhere and not
+        landed. `tip`: of the branch, which has landed even where its commits were rewritten."""
         agent = self._actor.agent
         turn = own_turn(self._state, self._trunk, agent)
         of_turn = [c for c in self._claims if c.agent == agent and turn is not None and c.token == turn.token]
@@ -47,7 +50,8 @@ class Releases:
         others = [claim for claim in landed if not is_own(claim.agent, agent)]
         items = to_release(self._state, self._world, self._actor, the_task(self._state, task)) if task else ()
         of_task = [claim for claim in self._claims if claim.agent == agent and claim.item in items]
-        released = [*of_turn, *self._clean(own), *self._done_here(others, old, new), *of_task]
+        done = [*self._clean(own), *self._done_here(others, old, new)]
+        released = [*of_turn, *(claim for claim in done if not self._is_elsewhere(claim, new, tip)), *of_task]
         return tuple(dict.fromkeys(claim.key for claim in released))
 
     def intents(self, touched: Iterable[str]) -> list[Claim]:
@@ -69,6 +73,31 @@ class Releases:
             found += [claim for claim in held if claim.path not in unclean]
         return found
 
+    def _is_elsewhere(self, claim: Claim, new: str, tip: str) -> bool:
+        """Return whether work under this claim is on another branch of this clone, or in what a handoff brought with it, and trunk has
+        neither these commits nor their content."""
+        answer = log_on_branches(self._ctx.repo.env, "" if claim.path == ROOT else claim.path, claim.at, new, tip)
+        rows = [
+            line.partition("\x02") for line in answer.require("git cannot tell which commits have not landed").lines
+        ]
+        places = {
+            ref for ref, _, agents in rows if not agents or any(is_own(a, claim.agent) for a in agents.split(","))
+        }
+        handed = [
+            (row.head, grant.base)
+            for row in all_handoffs(self._state)
+            for grant in row.claims
+            if (row.by, row.closed, Item(grant.space, grant.path)) == (claim.agent, claim.at, claim.item)
+        ]
+        landed = {commit for end in (new, tip) for commit in self._world.within(end, [head for head, _ in handed])}
+        places |= {head for head, base in handed if head not in landed and not self._is_same(claim, head, base)}
+        return not all(self._is_same(claim, place, new) for place in places)
+
+    def _is_same(self, claim: Claim, one: str, other: str) -> bool:
+        path = "" if claim.path == ROOT else claim.path
+        first, second = (found and found.oid for found in self._ctx.local.read([f"{one}:{path}", f"{other}:{path}"]))
+        return first == second
+
     def _done_here(self, claims: list[Claim], old: str, new: str) -> list[Claim]:
         """Claims of agents whose commits land, if they work in this clone and no work tree of it has something uncommitted below. The
         work trees of other clones cannot be seen from here."""
@@ -85,7 +114,11 @@ class Releases:
 
 def released(keys: Iterable[Key]) -> list[str]:
     """The released claims, as they are shown, without turns."""
-    return [shown(path, space) for space, path, _ in keys if not is_turn_item(Item(space, path))]
+    return [
+        shown(path, space)
+        for space, path, _ in keys
+        if not is_turn_item(item := Item(space, path)) and not is_lane_item(item)
+    ]
 
 
 def tell_intents(ctx: Context, actor: Actor, intents: list[Claim], words: str) -> list[str]:

@@ -10,7 +10,7 @@ from gitcoord.git.commands.worktrees import ls_files, status_in, without_locatio
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.landing.bring import Order
 from gitcoord.landing.model import REBASE
-from gitcoord.landing.unfinished import forget_failure, operation_in
+from gitcoord.landing.unfinished import conflicts, forget_failure, operation_in
 from gitcoord.ledger.context import Context
 
 # What `--continue` needs to know again.
@@ -22,6 +22,7 @@ def _note(ctx: Context, agent: str) -> str:
 
 
 def keep(ctx: Context, agent: str, record: Record) -> None:
+    forget_failure(ctx, agent)
     write_file(_note(ctx, agent), dumps({"v": 1, "at": ctx.host.wall(), **record}).encode())
 
 
@@ -34,6 +35,18 @@ def kept(ctx: Context, agent: str) -> Record:
     except Malformed:
         pass
     raise UsageError(f"'{agent}' has no landing to go on with", hints=("git coord land <branch>",))
+
+
+def require_none(ctx: Context, agent: str) -> None:
+    """Refused while a conflict of a landing of this agent stands: another landing would hide it, half merged."""
+    for row in conflicts(ctx):
+        if row.agent == agent:
+            raise refused(
+                "unresolved",
+                f"your landing of {printable(row.branch)} stands in a conflict, in {printable(row.tree)}",
+                "resolve it there, then: git coord land --continue",
+                "or give up: git coord land --abort",
+            )
 
 
 def forget(ctx: Context, agent: str) -> None:

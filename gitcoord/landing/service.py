@@ -14,7 +14,7 @@ from gitcoord.deploy.staleness import fetch_sync
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
 from gitcoord.git.store import RefUpdate, SwapFailed, Update, Verify
-from gitcoord.landing.bring import Order, bring, contains
+from gitcoord.landing.bring import Brought, Order, bring, contains
 from gitcoord.landing.events import land as land_event
 from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
@@ -40,7 +40,7 @@ from gitcoord.startup.annotations import Any, Callable
 
 Row = dict[str, Any]
 _TRIES = 20
-_RECENT = 3000  # milliseconds: trunk that was fetched so long ago is tried as it is, since the push finds out
+RECENT = 3000  # milliseconds: trunk that was fetched so long ago is tried as it is, since the push finds out
 
 
 class Conflict(GitcoordError):
@@ -94,49 +94,73 @@ class Trunk:
 class Landing:
     """One landing, in its turn."""
 
-    def __init__(self, ctx: Context, actor: Actor, trunk: Trunk, order: Order, task: str) -> None:
-        self._ctx = ctx
-        self._actor = actor
-        self._order = order
+    def __init__(
+        self,
+        ctx: Context,
+        actor: Actor,
+        trunk: Trunk,
+        order: Order,
+        task: str,
+        renumber: Callable[[str, str], str] | None = None,
+    ) -> None:
+        """`renumber`: gives the commit in which added files have their numbers, for one that was brought onto this tip of trunk."""
+        self._renumber = renumber
+        self.ctx = ctx
+        self.actor = actor
+        self.order = order
         self._task = task
-        self._trunk = trunk
+        self.trunk = trunk
+        self._made = ("", "")  # trunk, and what it would be
         self._judged = ""  # the ledger's head by which `new` was judged
         self.warnings: list[Verdicts] = []
         self.intents: list[Claim] = []  # of others, on what has landed
 
-    def run(self, check: Callable[[str, str], list[Row]], *, takes: bool = False) -> Row:
+    def run(self, check: Callable[[str, str], list[Row]], *, takes: bool = False, age: int = 0) -> Row:
         """Land. `check` runs the checks on a commit that follows the old tip, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
-        with the first event, where it is free; Refused (held, kept) where it is not."""
+        with the first event, where it is free; Refused (held, kept) where it is not. `age`: see `Trunk.fetch`; a check on an old tip would be in vain."""
         for attempt in range(_TRIES):
-            old = self._trunk.fetch(_RECENT if takes and not attempt else 0)  # a check on an old tip would be in vain
-            brought = bring(self._ctx, self._order, old)
-            if brought.conflicts:
-                raise Conflict(
-                    f"{self._order.branch} conflicts with {self._trunk.name}",
-                    data={"files": list(brought.conflicts), "trunk": old, "commit": brought.at},
-                )
-            if brought.new != old:
-                self._judge(read_snapshot(self._ctx), old, brought.new)
-                checks = check(old, brought.new)
-            else:
-                checks = []  # trunk has it already
+            old, new = self.prepare(age if not attempt else 0)
+            checks = check(old, new) if new != old else []  # else trunk has it already
             try:
-                moved = self._commit(old, brought.new, checks, takes=takes)
+                moved = self._commit(old, new, checks, takes=takes)
             except _TrunkMoved:
-                self._ctx.tell(f"{self._trunk.name} has moved meanwhile: once more")
+                self.ctx.tell(f"{self.trunk.name} has moved meanwhile: once more")
                 continue
             return {
-                "branch": self._order.branch, "trunk": self._trunk.name, "tip": self._order.tip, "old": old,
-                "new": brought.new, "how": self._order.how, "checks": checks, "task": self._task,
-                "already": brought.new == old, **moved,
+                "branch": self.order.branch, "trunk": self.trunk.name, "tip": self.order.tip, "old": old,
+                "new": new, "how": self.order.how, "checks": checks, "task": self._task,
+                "already": new == old, **moved,
             }  # fmt: skip
-        raise Contention(f"{self._trunk.name} moved {_TRIES} times meanwhile", hints=("try again",))
+        raise Contention(f"{self.trunk.name} moved {_TRIES} times meanwhile", hints=("try again",))
+
+    def prepare(self, age: int = 0) -> tuple[str, str]:
+        """The tip of trunk, and what it would be afterwards, judged. `age`: see `Trunk.fetch`. Conflict, NotAllowed."""
+        old = self.trunk.fetch(age)
+        if old == self._made[0]:
+            return self._made  # judged again when trunk moves, if the ledger has moved since
+        brought = self.bring(old)
+        if brought.conflicts:
+            raise Conflict(
+                f"{self.order.branch} conflicts with {self.trunk.name}",
+                data={"files": list(brought.conflicts), "trunk": old, "commit": brought.at},
+            )
+        if brought.new != old:
+            self._judge(read_snapshot(self.ctx), old, brought.new)
+        self._made = old, brought.new
+        return self._made
+
+    def bring(self, old: str) -> Brought:
+        """The branch's work on top of this tip of trunk, with its numbers."""
+        brought = bring(self.ctx, self.order, old)
+        if self._renumber is not None and brought.new not in ("", old):
+            return brought._replace(new=self._renumber(old, brought.new))
+        return brought
 
     def _judge(self, snapshot: Snapshot, old: str, new: str) -> None:
         """As every push is judged, by the policy of trunk before it; NotAllowed where a rule refuses."""
-        gate = Gate(self._ctx, lambda: self._actor, snapshot)
+        gate = Gate(self.ctx, lambda: self.actor, snapshot)
         gate.in_turn = True
-        outcome = gate.push(self._ctx.remote, [RefUpdate(self._trunk.ref, old, new)])
+        outcome = gate.push(self.ctx.remote, [RefUpdate(self.trunk.ref, old, new)])
         if outcome.refused:
             raise NotAllowed(outcome)
         self.warnings = [outcome] if outcome.verdicts else []
@@ -149,67 +173,59 @@ class Landing:
     # --- moving trunk
 
     def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool) -> Row:
-        order, snapshot = self._order, read_snapshot(self._ctx)
-        releases = Releases(self._ctx, snapshot, self._actor, self._trunk.name)
-        touched = {*changed_paths(self._ctx, old, order.tip), *changed_paths(self._ctx, old, new)}
-        items = releases.keys(old, new, touched, self._task)
+        order, snapshot = self.order, read_snapshot(self.ctx)
+        releases = Releases(self.ctx, snapshot, self.actor, self.trunk.name)
+        touched = {name for tip in {order.tip, new} for name in changed_paths(self.ctx, old, tip)}
+        items = releases.keys(old, new, order.tip, touched, self._task)
         self.intents = releases.intents(touched) if old != new else []
         if old == new and not self._task and not released(items):
             return {"seq": 0, "released": []}  # there is nothing to put on record
         if takes:
-            items = tuple(dict.fromkeys([(*turn_item(self._trunk.name), self._actor.agent), *items]))
+            items = tuple(dict.fromkeys([(*turn_item(self.trunk.name), self.actor.agent), *items]))
         begin = Begin(
-            self._actor, self._trunk.name, order.branch, order.tip, old, new, order.how, checks, self._task, items
+            self.actor, self.trunk.name, order.branch, order.tip, old, new, order.how, checks, self._task, items
         )._replace(takes=takes)
-        if self._ctx.remote and store_of(self._ctx).remote.atomic:
+        if self.ctx.remote and store_of(self.ctx).remote.atomic:
             return self._commit_together(begin)
-        seq = int(str(transact(self._ctx, landing_event.decide, begin)["seq"]))
-        moved = {} if old == new else self._push(begin) if self._ctx.remote else self._move_here(begin, seq)
-        result = transact(self._ctx, land_event.decide, Land(self._actor, self._actor.agent, seq))
+        seq = int(str(transact(self.ctx, landing_event.decide, begin)["seq"]))
+        moved = {} if old == new else self._push(begin) if self.ctx.remote else self._move_here(begin, seq)
+        result = transact(self.ctx, land_event.decide, Land(self.actor, self.actor.agent, seq))
         return {**moved, "seq": seq, "released": released(items), **_lost(result)}
 
     def _commit_together(self, begin: Begin) -> Row:
         """Events and trunk in one atomic push to the remote."""
-        ctx, remote, heads = self._ctx, store_of(self._ctx).remote, [""]
+        heads = [""]
 
         def rule(state: State, command: Begin, world: World) -> Decision:
             snapshot: Snapshot = world.snapshot  # type: ignore[attr-defined]
             # A push that was refused although the ledger is as it was: trunk has moved.
-            if snapshot.head == heads[-1] and self._trunk.fetch() != begin.old:
+            if snapshot.head == heads[-1] and self.trunk.fetch() != begin.old:
                 raise _TrunkMoved
             heads.append(snapshot.head)
             self._judge_again(snapshot, begin.old, begin.new)
             return landing_event.decide(state, command, world)
 
-        if begin.old != begin.new:
-            ctx.moving, remote.trunk = RefUpdate(self._trunk.ref, begin.old, begin.new), self._trunk.ref
-        try:
-            result = transact(ctx, rule, begin._replace(together=True))
-        finally:
-            ctx.moving, remote.trunk = None, ""
-        if self._trunk.known() != begin.new:
-            self._trunk.fetch()  # git notes what it has pushed, if the settings let it
+        moving = RefUpdate(self.trunk.ref, begin.old, begin.new) if begin.old != begin.new else None
+        result = transact(self.ctx, rule, begin._replace(together=True), moving=moving)
+        if self.trunk.known() != begin.new:
+            self.trunk.fetch()  # git notes what it has pushed, if the settings let it
         return {"seq": result["seq"], "released": released(begin.items), **_lost(result)}
 
     def _push(self, begin: Begin) -> Row:
         """Trunk alone, where the remote takes no atomic pushes."""
-        remote = store_of(self._ctx).remote
-        self._ctx.tell(f"not atomic here: '{remote.name}' takes one ref at a time")
-        remote.trunk = self._trunk.ref
-        try:
-            result = remote.push([RefUpdate(self._trunk.ref, begin.old, begin.new)])
-        finally:
-            remote.trunk = ""
-        tip = self._trunk.fetch()
-        if result.kind == LANDED or contains(self._ctx, tip, begin.new):
+        remote = store_of(self.ctx).remote
+        self.ctx.tell(f"not atomic here: '{remote.name}' takes one ref at a time")
+        result = remote.push([RefUpdate(self.trunk.ref, begin.old, begin.new)])
+        tip = self.trunk.fetch()
+        if result.kind == LANDED or contains(self.ctx, tip, begin.new):
             return {}
         if result.kind == RACED or tip != begin.old:
             raise _TrunkMoved
-        raise push_error(self._ctx, result)
+        raise push_error(self.ctx, result)
 
     def _move_here(self, begin: Begin, seq: int) -> Row:
         """Trunk of this repository, in one swap that verifies the ledger by which it was judged."""
-        ctx, ref = self._ctx, self._trunk.ref
+        ctx, ref = self.ctx, self.trunk.ref
         with Following(ctx, ref, begin.old, begin.new) as following, ctx.queue():
             for _ in range(_TRIES):
                 ctx.store.refresh()
@@ -248,7 +264,7 @@ def finish_open(ctx: Context, actor: Actor, trunk: Trunk) -> list[OpenLanding]:
     if not ctx.remote:
         finish_following(ctx, trunk.ref)
     found: list[OpenLanding] = []
-    under_way = open_landings(snapshot.state)
+    under_way = [landing for landing in open_landings(snapshot.state) if not landing.announced]
     if under_way:
         trunk.fetch()
     on_trunk = ctx.world(snapshot).on_trunk([landing.new for landing in under_way])

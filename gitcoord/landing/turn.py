@@ -8,6 +8,7 @@ from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import (
     INTENT,
     WRITE,
+    Claim,
     Item,
     all_claims,
     compatible,
@@ -18,12 +19,12 @@ from gitcoord.claims.model import (
     turn_times,
 )
 from gitcoord.claims.requests import directory_of, own_request, requests_around
-from gitcoord.claims.service import leave, release_unworked, take
+from gitcoord.claims.service import leave, release_unworked, take, take_weaker
 from gitcoord.claims.take import Take
-from gitcoord.git.commands.objects import diff_names, merge_base
-from gitcoord.landing.bring import Order
+from gitcoord.git.commands.objects import diff_names
+from gitcoord.landing.bring import Order, base_of
 from gitcoord.landing.events.landing import is_own
-from gitcoord.landing.model import LEASE, MOST_FIRST, SQUASH
+from gitcoord.landing.model import AGAIN, LEASE, MOST_FIRST, SQUASH
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
@@ -31,20 +32,26 @@ from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
 from gitcoord.policy.waiting import highest_priority
 from gitcoord.sessions.service import beat
-from gitcoord.startup.annotations import Callable
+from gitcoord.startup.annotations import Callable, Iterable
+
+_CHANGED: dict[tuple[str, str, str], list[str]] = {}
 
 
 def changed_paths(ctx: Context, old: str, tip: str) -> list[str]:
     """The paths that the branch changes since it left trunk: of a rename, both."""
-    base = merge_base(ctx.repo.env, old, tip).text or old
-    answer = diff_names(ctx.repo.env, base, tip)
-    return answer.require("git cannot list what the branch changes").entries
+    key = ctx.repo.common_dir, old, tip
+    if key not in _CHANGED:
+        answer = diff_names(ctx.repo.env, base_of(ctx, old, tip) or old, tip)
+        _CHANGED[key] = answer.require("git cannot list what the branch changes").entries
+    return _CHANGED[key]
 
 
-def needed(ctx: Context, snapshot: Snapshot, source: Source, agent: str, order: Order, old: str) -> tuple[Item, ...]:
+def needed(
+    ctx: Context, snapshot: Snapshot, source: Source, agent: str, order: Order, old: str, more: Iterable[str] = ()
+) -> tuple[Item, ...]:
     """The paths for which this landing needs claims: marked ones, and those that others hold. Not those that the agent has claimed, or an
-    agent whose commits land; of a squashed commit, only one agent counts."""
-    state, found = snapshot.state, changed_paths(ctx, old, order.tip)
+    agent whose commits land; of a squashed commit, only one agent counts. `more`: names that files of the branch get."""
+    state, found = snapshot.state, [*dict.fromkeys([*changed_paths(ctx, old, order.tip), *more])]
     marked = source.policy(found)
     written = [c for c in all_claims(state) if c.mode == WRITE and c.space == "path"]
     foreign = order.how != SQUASH and any(not is_own(claim.agent, agent) for claim in written)
@@ -80,10 +87,14 @@ class Turn:
         self.items: tuple[Item, ...] = (self._turn,)
         self._taken = 0  # when it was last taken, on this machine's clock
         self._times = 0
+        self._before: dict[Item, Claim] = {}  # the agent's own weaker claims, which the turn has made write claims
 
     def ask(self, paths: tuple[Item, ...], wait: Callable[[Wait], object]) -> None:
         """Take the turn with these paths, or wait for all of it in the queue."""
         self.items = (self._turn, *paths)
+        state = read_snapshot(self._ctx).state
+        weaker = [own for own in own_claims(state, paths, self._actor.agent) if own.mode != WRITE]
+        self._before.update((own.item, own) for own in weaker)
         command = Wait(self._actor, self.items, WRITE, *turn_times(LEASE), f"lands {self._branch}"[:200])
         wait(command._replace(priority=self._priority()))
         self._taken = self._ctx.host.mono()
@@ -115,15 +126,21 @@ class Turn:
         state = read_snapshot(self._ctx).state
         if len(own_claims(state, self.items, self._actor.agent)) < len(self.items):
             raise turn_over(self._actor.agent)
-        if any(requests_around(state, directory_of(state, item)) for item in self.items):
-            self.extend(LEASE)
+        in_lanes = len(overlapping(state, self._turn)) > 1  # those behind wait for it too
+        if in_lanes or any(requests_around(state, directory_of(state, item)) for item in self.items):
+            self.extend(AGAIN)
 
     def extend(self, seconds: int) -> None:
         """Take the turn again for so long: the claims get a new token, from which the time counts."""
         self._times += 1
-        reason = f"lands {self._branch}"[:190] + f" ({self._times})"
+        reason = f"lands {self._branch}"[:180] + f" (extended {self._times}x)"
         take(self._ctx, Take(self._actor, self.items, WRITE, *turn_times(seconds), reason))
         self._taken = self._ctx.host.mono()
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Take more with the turn, at once; Refused where somebody holds it."""
+        self.items = (*self.items, *items)
+        self.extend(AGAIN)
 
     def all_items(self) -> tuple[Item, ...]:
         """The items that this agent holds or waits for as its turn: those of the same grant or request as the turn itself."""
@@ -134,17 +151,22 @@ class Turn:
         return tuple(dict.fromkeys([self._turn, *granted, *(request.items if request is not None else ())]))
 
     def give_back(self) -> bool:
-        """Release what is still held of it, and leave the queue; gives whether there was anything. Harmless to repeat."""
+        """Release what is still held of it, and leave the queue; gives whether there was anything. Harmless to repeat. What the agent held
+        in a weaker mode before its turn, it holds again."""
         agent, had = self._actor.agent, False
         try:
             state = read_snapshot(self._ctx).state
             if own_request(state, self._turn, agent) is not None:
                 had = True
                 leave(self._ctx, Leave(self._actor, self.items))
-            held = tuple(claim.item for claim in own_claims(read_snapshot(self._ctx).state, self.items, agent))
-            if held:
-                had = True
-                release_unworked(self._ctx, self._actor, held)
+            held = [c for c in own_claims(read_snapshot(self._ctx).state, self.items, agent) if c.mode == WRITE]
+            weaker = [own for claim in held if (own := self._before.get(claim.item) or claim.weaker()) is not None]
+            for own in weaker:
+                take_weaker(self._ctx, self._actor, own)
+            items = tuple(claim.item for claim in held if claim.item not in {own.item for own in weaker})
+            had = had or bool(held)
+            if items:
+                release_unworked(self._ctx, self._actor, items)
         except Refused:
             pass  # it was lost meanwhile
         except (GitcoordError, OSError) as error:

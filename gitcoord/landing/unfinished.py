@@ -22,7 +22,7 @@ def forget_failure(ctx: Context, agent: str) -> None:
 
 
 def unfinished_landings(ctx: Context) -> list[Unfinished]:
-    return [*_failed(ctx), *_conflicts(ctx)]
+    return [*_failed(ctx), *conflicts(ctx)]
 
 
 def _failed(ctx: Context) -> list[Unfinished]:
@@ -38,7 +38,8 @@ def _failed(ctx: Context) -> list[Unfinished]:
     return found
 
 
-def _conflicts(ctx: Context) -> list[Unfinished]:
+def conflicts(ctx: Context) -> list[Unfinished]:
+    """Those whose merge or rebase still stands in the agent's work tree."""
     found = []
     for agent, record in _notes(ctx, "conflicts"):
         tree, branch = str(record.get("tree", "")), str(record.get("branch", ""))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Malformed, loads
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import Oid
 from gitcoord.git.store import Object, Reader
 from gitcoord.ledger.event import Event, decode_event
+from gitcoord.ledger.format import FORMAT_MAJOR, FORMAT_MINOR
 from gitcoord.startup.annotations import Iterator, Sequence
 
 _BATCH = 500
@@ -52,3 +54,15 @@ def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
         batch = oids[index : index + _BATCH]
         for oid, found in zip(batch, reader.read(batch)):
             yield Commit(found, oid)
+
+
+def refuse_newer(reader: Reader, head: Oid) -> None:
+    """CouldNotJudge where a newer version has written the ledger: events that this one does not know are no damage to be repaired."""
+    (found,) = reader.read([f"{head}:format"])
+    try:
+        record = loads(found.data) if found is not None else {}
+        is_newer = (record["major"], record["minor"]) > (FORMAT_MAJOR, FORMAT_MINOR)
+    except (Malformed, LookupError, TypeError):
+        return  # damaged
+    if is_newer:
+        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side",))

@@ -60,7 +60,7 @@ class Context:
         settings: Settings,
         store: Store,
         host: Host,
-        make_world: Callable[[Context, Snapshot], World],
+        make_world: Callable[[Context, Snapshot, RefUpdate | None], World],
         make_authority: Callable[[Context], Authority] | None = None,
     ) -> None:
         """`make_authority`: of a remote that decides; not needed where this repository does."""
@@ -79,11 +79,10 @@ class Context:
         self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
         self._deadline: dict[str, Deadline] = {}
         self.snapshot: Snapshot | None = None  # that was read last
-        self.moving: RefUpdate | None = None  # trunk, where it is to move with the next event, at a remote authority
 
-    def world(self, snapshot: Snapshot) -> World:
-        """The world that rules ask beside this snapshot's state, from now on."""
-        return self.make_world(self, snapshot)
+    def world(self, snapshot: Snapshot, moving: RefUpdate | None = None) -> World:
+        """The world that rules ask beside this snapshot's state, from now on. `moving`: trunk, as this transaction moves it."""
+        return self.make_world(self, snapshot, moving)
 
     @property
     def local(self) -> Store:

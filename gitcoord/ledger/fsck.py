@@ -13,7 +13,7 @@ from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.store import Reader, Store
 from gitcoord.git.tree import TreeEditor, Trees
-from gitcoord.ledger.commit import Commit
+from gitcoord.ledger.commit import Commit, refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event, Illegal, effects, refs_of
 from gitcoord.ledger.format import format_record
@@ -155,6 +155,8 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
         outcome = replay(ctx, reader, progress)
     except StoreError as error:
         return {"differences": [*differences, error.message], "events": 0}, Replay()
+    if outcome.skipped:
+        refuse_newer(ctx.store, head)
     differences += outcome.differences
     known = ctx.settings.get("gitcoord.root")
     if known and outcome.root != known:

@@ -114,9 +114,7 @@ def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
         raise refused(
             "no-ledger",
             f"this project's ledger was taken away here, and is kept at {kept}: nothing was changed",
-            f"bring it back: git update-ref {LEDGER} {kept} ''",
-            f"and: git update-ref {TIP} {kept} ''",
-            f"then: {setup_command(ctx)}",
+            f"bring it back: {' && '.join(bring_back(kept, setup_command(ctx)))}",
             f"for a new one, a person takes 'root' out of {CONFIG}",
         )
     remotes = list(looked_at) or list_remotes(ctx.repo.env).lines
@@ -129,6 +127,11 @@ def require_unnamed(ctx: Context, looked_at: Iterable[str] = ()) -> None:
         f"then, here: {setup_command(ctx)}",
         f"if nobody has it any more, a person takes 'root' out of {CONFIG}",
     )
+
+
+def bring_back(archive: str, setup: str) -> list[str]:
+    """The commands that bring back an archived ledger of this clone, with its claims."""
+    return [*(f"git update-ref {ref} {archive} ''" for ref in (LEDGER, TIP)), setup, "git coord fsck --repair"]
 
 
 def find_other_ledger(ctx: Context) -> CouldNotJudge | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, decode_file
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, ServerBehind
-from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref
+from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref, shell_word
 from gitcoord.claims.model import Item, parts_around
 from gitcoord.git.store import Object, Reader
 from gitcoord.git.tree import Entry, Trees
-from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.commit import REPAIR, Commit, refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Heartbeat, decode_heartbeat
@@ -61,6 +61,10 @@ class Snapshot:
             self.session_oids[agent], self.heartbeats[agent] = _heartbeat_in(self.reader, agent, object)
 
     # --- parts of the tree
+
+    def files(self, directory: str) -> dict[str, Oid]:
+        """The files below this directory and their ids: only trees are read."""
+        return self._files("below", directory, self.trees.walk(self.commit.tree, [directory])[directory])
 
     def _load(self, state: State, parts: list[Part]) -> None:
         """Read parts into the state: all trees on the way together, then all files together."""
@@ -182,6 +186,7 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
         snapshot = Snapshot(ctx.store, tip.oid if tip is not None else None, Commit(found, LEDGER))
     except Malformed as error:
         refuse_own_branch(ctx, tip is not None)
+        refuse_newer(ctx.store, found.oid)
         raise CouldNotJudge(
             f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
         ) from None
@@ -272,12 +277,17 @@ def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> Non
         raise CouldNotJudge(
             "this repository is a copy: its ledger belongs to another one",
             hints=(
-                "use the one it belongs to: git coord init --remote <remote>",
+                f"use the one it belongs to: git coord init --remote {_policy_remote(ctx)}",
                 "make this one an authority of its own: git coord init --adopt",
             ),
         )
     if not copied and ctx.may_name_another_ledger():
         _require_named(ctx, snapshot)
+
+
+def _policy_remote(ctx: Context) -> str:
+    name = ctx.policy_setting("authority")
+    return shell_word(name) if name not in ("", "local") else "<remote>"
 
 
 def _require_named(ctx: Context, snapshot: Snapshot) -> None:

@@ -19,7 +19,7 @@ from gitcoord.base.codec import Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref, shown
 from gitcoord.git.files import remove_file
-from gitcoord.git.store import Operation, SwapFailed, Update, Verify, as_update, move
+from gitcoord.git.store import Operation, RefUpdate, SwapFailed, Update, Verify, as_update, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
@@ -68,6 +68,7 @@ class Request(NamedTuple):
     command: Any
     prefetch: tuple[Part, ...]
     copied: bool
+    moving: RefUpdate | None = None  # trunk, which moves in the same swap as the events
 
 
 class Attempt(NamedTuple):
@@ -82,15 +83,22 @@ class Attempt(NamedTuple):
 
 
 def transact(
-    ctx: Context, rule: Rule, command: Any, *, prefetch: tuple[Part, ...] = (), copied: bool = False
+    ctx: Context,
+    rule: Rule,
+    command: Any,
+    *,
+    prefetch: tuple[Part, ...] = (),
+    copied: bool = False,
+    moving: RefUpdate | None = None,
 ) -> Record:
     """Make a command happen, and give its result.
 
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
-    swap was made but cannot be seen. `copied` lets a copy write on the ledger it came with, which only `adopt` may.
+    swap was made but cannot be seen. `copied` lets a copy write on the ledger it came with, which only `adopt` may. `moving`:
+    trunk at a remote authority, which moves together with the events or not at all.
     """
     try:
-        result = _transact(ctx, _authority(ctx), Request(rule, command, prefetch, copied))
+        result = _transact(ctx, _authority(ctx), Request(rule, command, prefetch, copied, moving))
     except BaseException:
         ctx.host.defer_interrupts(False)
         raise
@@ -140,7 +148,7 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
     require_known_format(snapshot)
     if fix:
         fix_torn_refs(ctx, snapshot)
-    world = ctx.world(snapshot)
+    world = ctx.world(snapshot, request.moving)
     # The rule is asked first: it reads the heartbeats that matter to it, and only those are searched for a torn kill.
     answer: Decision | Refusal
     try:
@@ -154,6 +162,8 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
     if not (decision.events or decision.beats):
         return Attempt(snapshot, decision)
     head, operations = prepare(ctx, snapshot, decision)
+    if request.moving is not None and head != snapshot.head:
+        operations.append(Update(*request.moving))
     return Attempt(snapshot, decision, None, head, tuple(operations), torn_kill is not None)
 
 
@@ -273,8 +283,6 @@ def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, 
     else:
         operations.append(Verify(LEDGER, snapshot.head))  # a heartbeat counts only on the ledger that was read
     operations += [operation for row in rows if (operation := move(*row)) is not None]
-    if ctx.moving is not None and head != snapshot.head:
-        operations.append(Update(*ctx.moving))
     return head, operations
 
 

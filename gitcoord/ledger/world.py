@@ -176,6 +176,10 @@ class World:
         """The commits that trunk at the authority contains, once the refs that move with this transaction have moved."""
         raise NotImplementedError
 
+    def touched(self, old: Oid, new: Oid) -> list[str]:
+        """The paths that differ between two commits: of a rename, both."""
+        raise NotImplementedError
+
     def agents_of(self, old: Oid, new: Oid) -> list[str]:
         """The agents that `Agent:` trailers name, of the commits that `new` contains and `old` does not."""
         raise NotImplementedError

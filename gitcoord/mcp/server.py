@@ -16,10 +16,10 @@ from pydantic import Field
 
 from gitcoord import __version__
 from gitcoord.base.codec import dumps
+from gitcoord.cli.caller import Caller, Row
 from gitcoord.cli.table.claim import VERBS as CLAIM
 from gitcoord.cli.table.coord import VERBS as COORD
 from gitcoord.cli.table.handoff import VERBS as HANDOFF
-from gitcoord.mcp.caller import Caller, Row
 from gitcoord.terminal.parser import Values
 
 INSTRUCTIONS = """\
@@ -257,7 +257,12 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         values = {"since": since, "path": path, "agent": agent, "prose": prose, "number": str(number)}
         return result_of(*caller.call(COORD["journal show"], _values(values), []))
 
-    return [(journal_add, _ONCE), (note, _ONCE), (journal_show, _LOOKS)]
+    async def status() -> CallToolResult:
+        """The overview: "needs_you", "needs_person" and "early_warnings" first, then claims with who waits for them, who lands, agents, open tasks,
+        approvals, deploys, hot spots. Each row has its "source"."""
+        return result_of(*caller.call(COORD["status"], {}, []))
+
+    return [(journal_add, _ONCE), (note, _ONCE), (journal_show, _LOOKS), (status, _LOOKS)]
 
 
 def _values(given: dict[str, Any]) -> Values:

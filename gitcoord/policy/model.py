@@ -67,7 +67,18 @@ KNOWN = {
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
-    "land": ("how", "check", "guarded", "timeout", "resolve", "only"),
+    "land": (
+        "how",
+        "check",
+        "guarded",
+        "timeout",
+        "resolve",
+        "signatures",
+        "lanes",
+        "renumber",
+        "renumbercommand",
+        "only",
+    ),
     "validator": (),  # by name: `validators.SHIPPED`
 }
 
@@ -119,6 +130,7 @@ class Policy(NamedTuple):
     validators: tuple[Validator, ...] = ()
     lands: bool = True  # what is judged lands, or is deployed from where it is; False: it is on a work branch
 
+    renumbers: bool = False  # files of some sequence get their numbers when they land
     in_turn: bool = False  # what is judged is a landing in its turn, with which intents of others do not conflict
 
     def placed(self, lands: Callable[[], bool]) -> Policy:
@@ -155,7 +167,9 @@ def parse_policy(pairs: Iterable[tuple[str, str]]) -> Policy:
     for key, value in pairs:
         section, _, rest = key.partition(".")
         name, _, setting = rest.rpartition(".")
-        if section == "validator" or (section == "rollout" and setting not in RULES):
+        if (section, setting) == ("land", "renumber"):
+            policy = policy._replace(renumbers=True)
+        elif section == "validator" or (section == "rollout" and setting not in RULES):
             later.append((key, value))
         else:
             policy = _with(policy, section, name, setting, value)

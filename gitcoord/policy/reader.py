@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gitcoord.policy.overlay import Overlay
 
 _VERSION = 5  # of the cache
+_SAME = 4  # commits with one policy that are cached together
 _SPECS = (
     f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes",
 )  # fmt: skip
@@ -174,11 +175,13 @@ class Source:
         self._record = old
         if old.get("v") != _VERSION or old["case"] != self._case or (old["telling"] and not self._has_index()):
             return False
-        if old["commit"] == self.commit:
+        same: Any = old.get("same", [])  # commits with this policy: trunk here and at the remote, a branch
+        if self.commit in (old["commit"], *same):
             return True
         code, out, _ = diff_names(self._ctx.repo.env, old["commit"], self.commit, *_SPECS)
         if code or out:
             return False
+        old["same"] = [old["commit"], *same][:_SAME]
         old["commit"] = self.commit
         self._remember(old)
         return True

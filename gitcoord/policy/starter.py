@@ -236,6 +236,19 @@ def remove_starter(
     return removed, left
 
 
+def removal_commands(repo: Repo, root: str, email: str, remote: str, left: list[str]) -> list[str]:
+    """The commands, to be run in the top directory, that remove what `remove_starter` left, and commit that."""
+    top, starter = Path(repo.worktree), _starter(root, email, remote)
+    mixed = [name for name in left if name == FILES[2] and _content_before(_content(top / name), starter[name]) != b""]
+    whole = [name for name in left if name not in mixed]
+    tracked = [name for name in left if staged_blob(repo.env, name).code == 0]
+    return [
+        *([f"rm -- {' '.join(whole)}"] if whole else []),
+        *(f"sed -i.old '/gitcoord/d' {name} && rm {name}.old" for name in mixed),
+        *([f'git commit -m "remove gitcoord" -- {" ".join(tracked)}'] if tracked else []),
+    ]
+
+
 def _content_before(content: bytes, starter: bytes) -> bytes | None:
     """The content before `write_starter`, and before suggested lines were added; None where the file was changed since."""
     content = unmark(content)

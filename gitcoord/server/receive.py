@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refused, TimedOut, refused
-from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, RefName, printable, shell_word
+from gitcoord.base.names import CLAIMS, LANES, LEDGER, PRIVATE, PROBE, SESSIONS, RefName, printable, shell_word
 from gitcoord.git.files import write_file
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
@@ -47,6 +47,7 @@ class Parts:
         self.claims: list[RefUpdate] = []
         self.sessions: list[RefUpdate] = []
         self.code: list[RefUpdate] = []
+        self.lanes: list[RefUpdate] = []  # commits that landings check: nothing is judged by them, and they go again
         self.aliases: dict[RefName, list[RefName]] = {}  # the names under which a ref was pushed that is not called so
         for move in moves:
             if not _is_ours(move.ref) and (move.ref.startswith(_NEVER) or not move.ref.startswith(allowed)):
@@ -60,6 +61,8 @@ class Parts:
                 self.sessions.append(move)
             elif move.ref.startswith(PROBE):
                 continue
+            elif move.ref.startswith(LANES) and move.ref == LANES + (move.new or move.old):
+                self.lanes.append(move)
             elif move.ref.startswith(_NEVER) or not move.ref.startswith(allowed):
                 raise _forbidden(move.ref)
             else:
@@ -86,7 +89,7 @@ class Parts:
 
     @property
     def private(self) -> list[RefUpdate]:
-        return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions]
+        return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions, *self.lanes]
 
 
 def _is_ours(ref: RefName) -> bool:
@@ -134,8 +137,9 @@ def receive(
     ledger = None
     events: list[Event] = []
     if parts.ledger is not None:
-        ledger = LedgerPush(ctx, pusher, parts.ledger, sessions.oids, parts.code)
+        ledger = LedgerPush(ctx, pusher, parts.ledger, sessions.oids, [*parts.code, *parts.lanes])
         events = ledger.read(limits)
+    _require_landings(parts.lanes, events)
     code = _code(ctx, registry, pusher, parts, events, there)
     if events or code is not None:
         _wait(ctx, registry, limits.wait)
@@ -152,6 +156,14 @@ def receive(
         _note(ctx, registry, parts, sessions)
     landed = {str(event.body["new"]) for event in events if event.kind == "land"}
     return code.judge(landed) if code is not None else []
+
+
+def _require_landings(lanes: list[RefUpdate], events: list[Event]) -> None:
+    """Refused where a commit is kept for lanes that no landing of this push has put on record. Anybody may remove one: only time is lost by it."""
+    named = {str(event.body["new"]) for event in events if event.kind == "landing"}
+    for move in lanes:
+        if move.new and move.new not in named:
+            raise refused("namespace", f"no landing of this push is of {printable(move.new[:12])}", "git coord land")
 
 
 def _code(

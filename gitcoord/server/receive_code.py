@@ -6,7 +6,7 @@ ledger that landed before it could be told (`server/inflight.py`).
 
 from __future__ import annotations
 
-from gitcoord.base.errors import refused
+from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import LEDGER, RefName, printable
 from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
@@ -18,6 +18,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
+from gitcoord.policy.roles import may_not_land
 from gitcoord.server.inflight import Footprint, footprint
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -159,7 +160,8 @@ class CodePush(GateBase):
         return new in landed or new in {landing.new for landing in open_landings(self._snapshot.state)}
 
     def _require_landing(self, gathered: _Gathered) -> None:
-        """Refused where trunk's policy lets agents move it by landings alone; this is none."""
+        """Refused where trunk's policy lets agents move it by landings alone, or the agent's role does not land; this is none."""
+        raise_if(may_not_land(self._snapshot.state, self.actor, self._ctx.world(self._snapshot)))
         if self.actor.person or not rules_of(Source(self._ctx, gathered.policy).pairs).only:
             return
         raise refused(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError, refused
-from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
+from gitcoord.base.names import LANES, LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.store import Object, RefUpdate, Store
@@ -53,7 +53,7 @@ class LedgerPush:
     def __init__(
         self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], code: list[RefUpdate]
     ) -> None:
-        """`beats`: the heartbeats that the push leaves, by agent; `code`: the branches and tags that it moves."""
+        """`beats`: the heartbeats that the push leaves, by agent; `code`: the other refs that it moves."""
         self._ctx = ctx
         self._pusher = pusher
         self._move = move
@@ -220,9 +220,8 @@ class LedgerPush:
         groups = chains([pushed.event for pushed in self.pushed])
         if isinstance(groups, Refusal):
             raise Refused(groups)
-        world = ServerWorld(self._ctx, snapshot)
         trunk = follow(self._ctx.repo, f"refs/heads/{format_record(snapshot.state).sync}", files=self._has_files())[-1]
-        world.trunk_move = next((m for m in self._code if m.ref == trunk), None)
+        world = ServerWorld(self._ctx, snapshot, next((m for m in self._code if m.ref == trunk), None))
         editor, tree, self._state = self._editor(snapshot.trees), snapshot.commit.tree, snapshot.state
         rows = iter(self.pushed)
         for group in groups:
@@ -279,7 +278,14 @@ class LedgerPush:
         named = {commit for event in group for commit in kind_of(event.kind).commits(event)}
         if not named:
             return
-        reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *(m.new for m in self._code if m.new)]
+        reached = [
+            "--not",
+            "--exclude=gitcoord",
+            "--branches",
+            "--tags",
+            f"--glob={LANES}*",
+            *(m.new for m in self._code if m.new),
+        ]
         sound = all(is_oid(oid) for oid in named) and len(named) <= _MOST_COMMITS
         lacking = rev_list(self._ctx.repo.env, *sorted(named), *reached, most=1) if sound else None
         if lacking is None or lacking.code or lacking.out:

@@ -24,6 +24,7 @@ from gitcoord.ledger.world import Files, World
 from gitcoord.startup.namedtuple import NamedTuple
 
 _MOST_HEADS = 8
+_UPGRADE = "or upgrade gitcoord on this side"  # a version that does not know the queue leaves its grants out
 
 
 class ClientFacts(NamedTuple):
@@ -192,8 +193,9 @@ def _decide(recalled: Recalled, state: State, world: World) -> Decision | Refusa
 
 
 def _likelier(no: Refusal, answer: Refusal) -> Refusal:
-    """The refusal to report: that of the likeliest command, which is tried first."""
-    return answer if no.code == "illegal-event" or (no.code == "differs" and answer.code != "differs") else no
+    """The refusal to report: that of the likeliest command, which is tried first; one that differs in more than the queue is less likely."""
+    unlikely = no.code == "differs" and _UPGRADE not in no.hints
+    return answer if no.code == "illegal-event" or (unlikely and answer.code != "differs") else no
 
 
 def _essence(event: Event) -> tuple[object, ...]:
@@ -214,7 +216,7 @@ def _differs(events: list[Event], made: list[Event]) -> Refusal:
                 "differs",
                 f"event {given.seq}, '{printable(kind_of(given.kind).subject(given)[:100])}', is not what the rules make"
                 f" of it on the server{where}",
-                hints=("fetch and try again",),
+                hints=("fetch and try again", *([] if wrong else [_UPGRADE])),
             )
     return Refusal("differs", f"the rules make {len(made)} event(s) of this on the server, not {len(events)}")
 

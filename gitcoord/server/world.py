@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from gitcoord.base.names import Oid
 from gitcoord.gates.history import file_at
-from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.world import Files
 from gitcoord.server.retrace import Retraced
@@ -13,11 +12,11 @@ from gitcoord.world.client import ClientWorld
 
 
 class ServerWorld(Retraced, ClientWorld):
-    trunk_move: RefUpdate | None = None  # of the push that is judged
+    """The world of one push; `moving` is trunk, where the push moves it."""
 
     def _trunk_afterwards(self) -> Oid | None:
-        if self.trunk_move is not None:
-            return self.trunk_move.new or None
+        if self.moving is not None:
+            return self.moving.new or None
         return self.ctx.store.target(self._shared_trunk())
 
     def _shared_trunk(self) -> str:

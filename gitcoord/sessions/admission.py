@@ -14,8 +14,8 @@ from gitcoord.ledger.sessions import (
     Agent,
     Heartbeat,
     admit_or_none,
+    agent_file,
     agent_record,
-    agent_records,
     next_heartbeat,
 )
 from gitcoord.ledger.state import State
@@ -101,8 +101,10 @@ def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]],
 
 def end_children(chain: Chain, parent: str) -> None:
     """End the open sessions that were launched from inside this agent's session."""
-    for record in agent_records(chain.state):
-        if record.parent == parent and record.state == OPEN and record.agent != parent:
+    agents = chain.state.below("agents")
+    files = [file for file, record in agents.items() if record.get("parent") == parent and file != agent_file(parent)]
+    for record in (Agent.from_record(agents[file], file) for file in sorted(files)):
+        if record.state == OPEN:
             # It is unknown whether its work is committed, so its claims stay until they expire.
             kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
             end_session(chain, record, f"ended with {parent}", [], kept)

@@ -12,12 +12,12 @@ MOST = 25
 _SHOWN = 6
 
 
-def brief_lines(result: Record) -> list[str]:
+def brief_lines(result: Record, most: int = MOST - 1) -> list[str]:
     """The result of `begin`, as whole sentences. Rules give way where there are too many lines."""
     verb = "opened" if result["opened"] else "goes on"
     first = [f"session {result['session']} of {result['agent']} {verb}"]
     rest = [*_memory(result), *_copy(result), *_own(result), *_work(result), *_others(result), *_gates(result)]
-    return [*first, *_rules(result, MOST - 1 - len(first) - len(rest)), *rest][: MOST - 1]
+    return [*first, *_rules(result, most - len(first) - len(rest)), *rest][:most]
 
 
 def headlines(text: str) -> list[str]:

@@ -18,14 +18,14 @@ def work_lines(result: Record) -> list[str]:
     rows.append(
         (
             'git claim <path> -m "why"',
-            f"before you change what is shared: {_listed(project['shared'], _OWN)}",
+            f"before you change what is shared: {_listed(project['shared'], _OWN)}; the rest is free",
         )
     )
     for sequence in project["sequences"][:_SHOWN]:
         rows.append(
             (
                 f"git coord number {shell_word(sequence['name'])}",
-                f"a number of your own for {printable(sequence['pattern']) or 'it'}",
+                f"a number of your own for {printable(sequence['pattern']) or 'it'}; --file '<name with {{n}}>' claims its file too",
             )
         )
     rows.append(('git coord commit -m "..." -- <file>...', "exactly your files, whatever others have staged"))

@@ -5,6 +5,7 @@ Tools skip hooks without a word: of a project that is not trusted, or when start
 
 from __future__ import annotations
 
+from gitcoord.base.agent_tools import HOOKS_ON, hooks_off
 from gitcoord.git.files import exists, write_file
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
@@ -32,7 +33,7 @@ def unguarded_agents(ctx: Context, rows: list[dict[str, object]]) -> list[dict[s
         if row["live"] and exists(_note(ctx, agent)) and not is_heard(ctx, agent):
             tool = str(row["instance"]).partition(":")[0]
             name, needs = _NEEDS.get(tool, (tool, "its hooks are set up"))
-            found.append({"agent": agent, "tool": name, "needs": needs})
+            found.append({"agent": agent, "tool": name, "needs": needs, "source": "hook of the tool"})
     return found
 
 
@@ -49,8 +50,13 @@ def unguarded_lines(ctx: Context, environ: Environ) -> list[str]:
     name, needs = _NEEDS.get(tool, (tool, "its hooks are set up"))
     if actor is not None and not exists(_note(ctx, actor.agent)):
         write_file(ctx.scratch(f"guard/unheard/{actor.agent}"), b"")
+    unjudged = [
+        "warning: its shell switches git's hooks off too, so with git before 2.54 nobody judges your commits there",
+        f'hint: commit with the hooks on: {HOOKS_ON}git coord commit -m "..." -- <file>...',
+    ]
     return [
         f"warning: the guard of {name} does not run here: no event of this conversation has reached it",
         f"hint: what it needs: {needs}",
         f"hint: set up for all your projects, it runs wherever the tool is started: git coord setup --user --tool {tool}",
+        *(unjudged if hooks_off(tool) else ()),
     ]

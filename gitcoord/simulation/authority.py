@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitcoord.claims.model import Item
-    from gitcoord.ledger.event import Decision
+    from gitcoord.ledger.event import Decision, Event
     from gitcoord.ledger.state import Changes
     from gitcoord.simulation.invariants import Invariants
 
@@ -74,6 +74,7 @@ class Authority:
         self.has_gate = has_gate
         self.machine: Machine | None = None  # the server's own clock, for its gate
         self.objects: dict[str, Commit] = {}
+        self.events: dict[str, Event] = {}  # of these commits, decoded
         self.history: list[str] = []
         self.position: dict[str, int] = {}
         self.states: list[State] = []  # after each event
@@ -132,13 +133,13 @@ class Authority:
             self._beat(beat, push.made)
         self._invariants.settled()
         for commit in () if push.restores else push.commits:
-            self._invariants.swapped(decode_event(commit.message), self.beats)
+            self._invariants.swapped(self.events[commit.id], self.beats)
         return True
 
     def _append(self, commit: Commit, state: State, *, restored: bool = False) -> None:
         event = decode_event(commit.message)
         changes = effects(state, event)
-        self.objects[commit.id] = commit
+        self.objects[commit.id], self.events[commit.id] = commit, event
         self.position[commit.id] = len(self.history)
         self.history.append(commit.id)
         self._invariants.appended(state, event, changes, None if restored else self.beats)
@@ -189,7 +190,7 @@ class Authority:
     def rewind(self, count: int) -> None:
         """Lose the last events, as after restoring a backup. Heartbeats are younger, and stay."""
         count = min(count, len(self.history) - 1)
-        while count and decode_event(self.objects[self.history[-count]].message).part:
+        while count and self.events[self.history[-count]].part:
             count -= 1  # what was swapped in together is lost together
         if count < 1:
             return

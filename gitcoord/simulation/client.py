@@ -19,7 +19,9 @@ from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.events.epoch import LEAP, Epoch
 from gitcoord.ledger.events.epoch import decide as decide_epoch
-from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.sessions import Actor, Agent, is_torn_kill
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.kill import decide as decide_kill
 from gitcoord.sessions.events.stop import Stop
 from gitcoord.sessions.events.stop import decide as decide_stop
 from gitcoord.simulation.authority import Push, push_of
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
     from gitcoord.simulation.authority import Authority
     from gitcoord.simulation.invariants import Invariants
-    from gitcoord.simulation.machine import Machine
+    from gitcoord.simulation.machine import Machine, View
     from gitcoord.simulation.scheduler import Run, Scheduler, Steps
 
     Rule = Callable[[State, Any, World], Decision]
@@ -63,17 +65,22 @@ class Goal:
         self.think = chance.randint(0, 20_000)
         self.hold = chance.randint(100, 90_000)
         self.more = chance.choice(paths) if chance.random() < 0.2 else None
+        # The agent takes a place in the queue for this one before it asks for the items, and does not wait for it.
+        self.ahead = chance.choice(paths) if chance.random() < shared / 2 else None
         self.way = chance.choice(("plain", "wait", "wait", "wait", "queue"))
         self.priority = chance.choice(("normal", "normal", "normal", "high", "low"))
         self.forgets = chance.random() < 0.05  # the agent never gives it back
         self.stops = chance.random() < 0.1  # the agent ends its session instead of releasing
 
-    def for_more(self) -> Goal:
-        """The further item that it needs, as a goal of its own."""
-        more = copy(self)
-        assert self.more is not None
-        more.items, more.units = (self.more,), 0
-        return more
+    def only(self, item: Item, way: str) -> Goal:
+        """One further item, as a goal of its own."""
+        goal = copy(self)
+        goal.items, goal.units, goal.way = (item,), 0, way
+        return goal
+
+    @property
+    def all_items(self) -> tuple[Item, ...]:
+        return (*self.items, *(item for item in (self.more, self.ahead) if item is not None))
 
 
 def top_of(item: Item) -> tuple[str, str]:
@@ -129,6 +136,8 @@ class Client:
             goal = goals[0]
             yield goal.think
             began = self.scheduler.now
+            if goal.ahead is not None:
+                yield from self._ask(goal.only(goal.ahead, "queue"))
             if (yield from self._claim(goal, patience=600_000)):
                 self.waited.append(self.scheduler.now - began)
                 yield from self._hold(goal)
@@ -147,16 +156,21 @@ class Client:
         """Take or wait. Who is not disturbed any more does not give up, unless `gives_up` says so."""
         deadline = self.scheduler.now + patience
         while True:
+            is_late = self.scheduler.now > deadline
             answer = yield from self._ask(goal)
             if isinstance(answer, dict) and not answer.get("waiting"):
                 return True
             if answer == "deadlock":
                 self.invariants.figures["deadlocks"] += 1
                 return False
-            late = self.scheduler.now > deadline and (gives_up or not self.is_calm())
-            if late and goal.way != "plain":
+            leaves = is_late and (gives_up or not self.is_calm())
+            if leaves and goal.way != "plain":
                 yield from self.transact(decide_leave, Leave(self.actor))
-            if late or (isinstance(answer, str) and answer not in _PASSING):
+            elif is_late and (goal.way == "queue" or answer == "kept"):
+                # The order relies on it: who does not block gives back what it holds, also what it forgot; and so does one that is
+                # refused since another waits for just that.
+                yield from self.transact(decide_release, Release(self.actor))
+            if leaves or (isinstance(answer, str) and answer not in _PASSING):
                 return False
             # A holder asks often, since that is its heartbeat.
             yield from self._doze(goal.items, SLOW_POLL if self.is_woken_by_grants and not gives_up else POLL)
@@ -183,7 +197,7 @@ class Client:
         """Work on the items with heartbeats, land the work, and release."""
         until = self.scheduler.now + goal.hold
         if goal.more is not None:
-            yield from self._claim(goal.for_more(), patience=60_000, gives_up=True)
+            yield from self._claim(goal.only(goal.more, goal.way), patience=60_000, gives_up=True)
         while self.scheduler.now < until:
             yield min(SLOT, until - self.scheduler.now)
             yield from self.transact(decide_renew, Renew(self.actor))
@@ -192,10 +206,11 @@ class Client:
         if goal.stops:
             yield from self.transact(decide_stop, Stop(self.actor, True))
         elif not goal.forgets:
-            items = (*goal.items, goal.more) if goal.more is not None else goal.items
+            if goal.ahead is not None:
+                yield from self.transact(decide_leave, Leave(self.actor, (goal.ahead,)))
             for _ in range(20):
                 # All at once where all is held; else what is left of it.
-                answer = yield from self.transact(decide_release, Release(self.actor, items))
+                answer = yield from self.transact(decide_release, Release(self.actor, goal.all_items))
                 if answer == "not-held":
                     answer = yield from self.transact(decide_release, Release(self.actor))
                 if answer != "unknown":
@@ -216,13 +231,15 @@ class Client:
             if not self.machine.is_remote:
                 self.machine.keep(self.authority.view(copies=False))
             view, highest = self.machine.view, self.machine.highest
-            answer = _ask(rule, view.state, command, SimulatedWorld(self.machine, view))
+            answer = self._decide(rule, command, view)
             if isinstance(answer, Refusal) or not (answer.events or answer.beats):
                 if not looked:
                     if (yield self.look()) is None:
                         return "unknown"
                     looked = True
-                    continue
+                    # A look that brought nothing new leaves the answer as it is.
+                    if self.machine.is_behind or self.machine.view != view:
+                        continue
                 if isinstance(answer, Refusal):
                     self.invariants.refused(view, command, answer.code)
                 return answer.code if isinstance(answer, Refusal) else answer.result
@@ -239,6 +256,18 @@ class Client:
             self.invariants.figures["lost races"] += 1
             looked = looked or self.scheduler.now > began
         return "unknown"
+
+    def _decide(self, rule: Rule, command: Any, view: View) -> Decision | Refusal:
+        """The rule's answer; where it read a tombstone that the ledger does not know, the record of that kill before it."""
+        world = SimulatedWorld(self.machine, view)
+        answer = _ask(rule, view.state, command, world)
+        for agent in list(world.asked):
+            record = view.state.get(f"agents/{agent}")
+            if record is not None and is_torn_kill(Agent.from_record(record, f"agents/{agent}"), view.beats.get(agent)):
+                order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                kill = _ask(decide_kill, view.state, order, world)
+                return answer if isinstance(kill, Refusal) else kill._replace(again=True)
+        return answer
 
     def look(self) -> Any:
         return self.machine.look(self.authority.view, self.authority.contains)
@@ -285,7 +314,8 @@ class Client:
         push = push_of(base, answer, person=True)
         push = push._replace(parent=theirs.head, commits=(*(missing or ()), *push.commits), restores=True)
         if (yield self.machine.request(lambda: self.authority.push(push))) is True:
-            self.machine.is_behind = False
-            self.machine.keep(self.authority.view())
+            if missing is None:
+                self.machine.keep(theirs)  # its history counts from now on
+            yield self.look()  # it may have lost events again meanwhile
         else:
             yield self.chance.randint(100, 2000)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from gitcoord.claims.events.wait import Wait
 from gitcoord.ledger.event import decode_event, effects
 from gitcoord.ledger.state import State
+from gitcoord.simulation.interventions import Claims, Interventions
 from gitcoord.simulation.queue_invariants import Waiters, overlaps
 from gitcoord.simulation.world import RESOURCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import NoReturn
 
     from gitcoord.base.codec import Record
@@ -28,32 +30,6 @@ class Violation(Exception):
     """An invariant does not hold."""
 
 
-class Claims:
-    """The claims in the ledger by file, and by the first component of their paths."""
-
-    def __init__(self, records: dict[str, Record]) -> None:
-        self._by_top: dict[tuple[str, str], dict[str, Record]] = {}
-        for key, record in records.items():
-            self.put(key, record)
-
-    def put(self, key: str, record: Record) -> None:
-        self._by_top.setdefault(self._top(key), {})[key] = record
-
-    def pop(self, key: str) -> Record | None:
-        return self._by_top.get(self._top(key), {}).pop(key, None)
-
-    def _top(self, key: str) -> tuple[str, str]:
-        _, space, top, *_ = key.split("/")
-        return space, "." if top[0] == "@" else top
-
-    def overlapping(self, record: Record) -> list[Record]:
-        """All claims that may overlap with this one."""
-        space, top = record["space"], record["path"].split("/")[0]
-        if top == ".":
-            return [found for (where, _), part in self._by_top.items() if where == space for found in part.values()]
-        return [found for name in (top, ".") for found in self._by_top.get((space, name), {}).values()]
-
-
 class Invariants:
     """Checks on the authority, and on every answer to its clients."""
 
@@ -64,7 +40,7 @@ class Invariants:
         self.waiters = Waiters(self.require)
         self.follows_queue = True  # False: too many agents to compare all their requests after each event
         self.sessions: dict[str, tuple[str, int]] = {}
-        self.is_halted = False
+        self.interventions = Interventions(self.require, lambda: self.claims)
         self.grants_at: dict[int, int] = {}
         self.told: dict[str, str] = {}  # acknowledged commits, and the agents that got the answer
         self.killed: set[str] = set()
@@ -126,6 +102,7 @@ class Invariants:
             lacking = [name for space, name in event.body["items"] if (space, name) not in made]
             self.require(not lacking, f"event {event.seq} was granted without {', '.join(lacking)}")
         self._follow(event, changes)
+        self.interventions.appended(before, event, changes)
         for key, record in changes.items():
             if key.startswith("agents/") and record is not None:
                 self.sessions[record["agent"]] = (record["state"], record["session"])
@@ -194,8 +171,9 @@ class Invariants:
 
     def settled(self) -> None:
         """After each swap."""
+        self.interventions.settled()
         if self.follows_queue:
-            self.waiters.settled(self.sessions, self.is_halted)
+            self.waiters.settled(self.sessions, self.interventions.is_halted)
 
     def swapped(self, event: Event, beats: dict[str, Heartbeat]) -> None:
         """Check one event of a swap, with the heartbeats that moved together with it."""
@@ -217,6 +195,7 @@ class Invariants:
         self.lost.update(commits)
         self.claims = Claims(state.below("claims"))
         self.waiters.reset(state.below("claims"), state.below("waits"))
+        self.interventions.is_halted = state.get("halt") is not None
         self.sessions = {r["agent"]: (r["state"], r["session"]) for r in state.below("agents").values()}
         self.killed = {r["agent"] for r in state.below("agents").values() if r["state"] == "killed"}
         self.writes.clear()  # tokens from before the disaster may be given again until somebody repairs it
@@ -244,7 +223,7 @@ class Invariants:
         if code != "deadlock" or not isinstance(command, Wait):
             return
         waiters = Waiters(self.require)
-        waiters.reset(view.state.below("claims"), view.state.below("waits"))
+        waiters.reset(*connected(view.state, command.items))
         agent, asked = command.actor.agent, {tuple(item) for item in command.items}
         waiters.files = {
             k: r for k, r in waiters.files.items() if r["agent"] != agent or not asked & {tuple(i) for i in r["items"]}
@@ -282,6 +261,24 @@ class Invariants:
             self.require(
                 state.below(directory) == authority.state.below(directory), f"the replay has other {directory}"
             )
+
+
+def connected(state: State, items: Iterable[Item]) -> tuple[dict[str, Record], dict[str, Record]]:
+    """The claims and the requests for which somebody who asks for these items waits, directly or by way of others, and some more."""
+    claims: dict[str, Record] = {}
+    waits: dict[str, Record] = {}
+    agents: set[str] = set()
+    places = [(item.space, item.name.split("/")[0]) for item in items]
+    for space, top in places:
+        found = {**state.leaves(f"claims/{space}"), **state.below(f"claims/{space}/{top}")}
+        claims.update(found)
+        for agent in sorted({record["agent"] for record in found.values()} - agents):
+            agents.add(agent)
+            mine = state.named("waits", f"@{agent}")
+            waits.update(mine)
+            new = dict.fromkeys((s, name.split("/")[0]) for record in mine.values() for s, name in record["items"])
+            places += [place for place in new if place not in places]
+    return claims, waits
 
 
 def _short(event: Event) -> str:

@@ -270,7 +270,42 @@ def no_reduction_test_on_handoff() -> Patches:
         finally:
             take.require_no_deadlock = looks
 
-    return {"gitcoord.simulation.run:decide_accept": accept}
+    return {"gitcoord.simulation.people:decide_accept": accept}
+
+
+def halt_ignored() -> Patches:
+    """Agents go on during a halt."""
+    places = (_TAKE, "gitcoord.claims.events.wait", "gitcoord.handoff.events.accept")
+    return {f"{place}:halted": lambda state: None for place in places}
+
+
+def takeover_by_anybody() -> Patches:
+    """An agent takes a live claim away."""
+    return {"gitcoord.claims.events.takeover:not_an_approver": lambda *_: None}
+
+
+def takeover_in_part() -> Patches:
+    """A takeover of several units takes one, and the others are free for nobody."""
+    return {"gitcoord.claims.events.takeover:_units": lambda *_: 1}
+
+
+def handed_over_and_kept() -> Patches:
+    """The giver of a handoff keeps what it has handed over, where others may read it too."""
+    plain = import_module("gitcoord.handoff.events.accept").lose
+
+    def lose(state: Any, event: Any, entries: Any) -> Any:
+        return {key: record for key, record in plain(state, event, entries).items() if key[:7] != "claims/"}
+
+    return {"gitcoord.handoff.events.accept:lose": lose, "gitcoord.handoff.events.accept:require_free": lambda *_: None}
+
+
+def second_request_forgotten() -> Patches:
+    """An agent that blocks in one request is granted no other."""
+    return {
+        f"{_QUEUE}:Queue._closes": lambda self, request: any(
+            each.blocking and each.ticket != request.ticket for each in self.of(request.agent).values()
+        )
+    }
 
 
 def deadlock_without_units() -> Patches:
@@ -292,7 +327,8 @@ MUTANTS: dict[str, Callable[[], Patches]] = {
         told_before_swap, blind_write, no_epoch, granted_in_part, kill_frees_nothing, killed_goes_on, replay_differs, overtakings_not_counted, plain_claim_not_counted,
         plain_claim_jumps, overtaken_for_ever, overtaken_by_the_overtaken, kept_for_ever, handed_over_in_silence, grant_takes_away, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
         confirmation_ignored, ticket_reused, wait_outlives_session, no_reduction_test,
-        no_reduction_test_on_handoff, deadlock_without_units,
+        no_reduction_test_on_handoff, deadlock_without_units, halt_ignored, takeover_by_anybody, takeover_in_part, handed_over_and_kept,
+        second_request_forgotten,
     )
 }  # fmt: skip
 

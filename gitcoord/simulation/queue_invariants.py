@@ -37,7 +37,7 @@ class Waiters:
         self._given_up: tuple[str, set[str]] = (
             "",
             set(),
-        )  # the last command that released, and the files of those claims
+        )  # the last command that released or took over, and those files
         self.passed: dict[int, int] = {}  # how often each ticket was overtaken, counted here
 
     def reset(self, claims: dict[str, Record], files: dict[str, Record]) -> None:
@@ -103,12 +103,16 @@ class Waiters:
             for k, r in claims.items()
             if r is None or k.rpartition("/")[2] not in granted or r["agent"] == event.agent
         }
-        if event.kind == "release":
-            self._given_up = (event.nonce, {key for key, record in own.items() if record is None})
-        # A holder that changes its mode releases and claims in one command: what it held is its own before all who wait.
+        if event.kind in ("release", "takeover"):
+            files = {key for key, record in own.items() if record is None}
+            self._given_up = (event.nonce, {f"{key.rpartition('/')[0]}/@{event.agent}" for key in files})
+        # A holder that changes its mode releases and claims in one command: what it held is its own before all who wait. So is what a
+        # person takes over.
         mine = self._given_up[1] if event.nonce == self._given_up[0] else set()
         held = self.claims.keys() | mine
-        new = [r for k, r in own.items() if r is not None and k not in held and event.kind == "claim"]
+        requested = {pair for row in event.granted if row["agent"] == event.agent for pair in _pairs(row)}
+        plain = {k: r for k, r in own.items() if r is not None and (r["space"], r["path"]) not in requested}
+        new = [r for k, r in plain.items() if k not in held and event.kind == "claim"]
         for key, record in own.items():
             self._set(self.claims, key, record)
         fresh = {
@@ -207,7 +211,7 @@ class Waiters:
         self.claims.update(claims)
 
     def _cannot_go(self, request: Record) -> bool:
-        return bool(self.blockers(request)) or self._is_kept(request) or self._holds_other(request)
+        return bool(self.blockers(request)) or self._is_kept(request) or self._closes(request)
 
     def _is_kept(self, request: Record) -> bool:
         return any(not self._needs(each, request) for each in self._keepers(request))
@@ -269,15 +273,29 @@ class Waiters:
             )
             if not halted and not self.blockers(record):
                 self._require(
-                    self._is_kept(record) or self._holds_other(record),
+                    self._is_kept(record) or self._closes(record),
                     f"ticket {record['ticket']} of {record['agent']} could go, and nobody granted it",
                 )
         stuck = self.stuck(requests)
         self._require(not stuck, f"deadlock: {', '.join(sorted(stuck))} wait for each other")
 
-    def _holds_other(self, record: Record) -> bool:
-        """Its agent is blocked by another request of its own: a grant could make a deadlock."""
-        return any(r["agent"] == record["agent"] and r["ticket"] != record["ticket"] for r in self.requests())
+    def _closes(self, request: Record) -> bool:
+        """Its agent is blocked by another request of its own, and its grant would make a deadlock."""
+        agent, others = request["agent"], [r for r in self.requests() if r["ticket"] != request["ticket"]]
+        if not any(r["agent"] == agent and r["blocking"] for r in others):
+            return False
+        before, self.claims = self.claims, dict(self.claims)
+        for space, name in _pairs(request):
+            own = next(
+                (c for c in before.values() if (c["space"], c["path"], c["agent"]) == (space, name, agent)), request
+            )
+            mode = "write" if "write" in (own["mode"], request["mode"]) else request["mode"]
+            given = {"space": space, "path": name, "agent": agent, "mode": mode}
+            self.claims[f"given/{space}/{name}"] = {**given, "units": max(own["units"], request["units"])}
+        try:
+            return agent in self.stuck(others)
+        finally:
+            self.claims = before
 
     def stuck(self, requests: list[Record]) -> set[str]:
         """Agents that wait for ever, where all others release what they hold."""

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from gitcoord.claims.events.expire import Sweep
-from gitcoord.claims.events.expire import decide as decide_sweep
 from gitcoord.claims.model import Item
-from gitcoord.handoff.events.accept import Accept
-from gitcoord.handoff.events.accept import decide as decide_accept
-from gitcoord.handoff.events.handoff import New as Offer
-from gitcoord.handoff.events.handoff import decide as decide_offer
-from gitcoord.ledger.sessions import KILLED
-from gitcoord.sessions.events.kill import Kill
-from gitcoord.sessions.events.kill import decide as decide_kill
-from gitcoord.sessions.events.revive import Revive
-from gitcoord.sessions.events.revive import decide as decide_revive
 from gitcoord.simulation.authority import Authority
-from gitcoord.simulation.client import PERSON, Client, Goal
+from gitcoord.simulation.client import Client, Goal
 from gitcoord.simulation.invariants import Invariants, Violation
 from gitcoord.simulation.machine import Faults, Machine
+from gitcoord.simulation.memory import remembering
+from gitcoord.simulation.people import BUSY, HOUR, People
 from gitcoord.simulation.scheduler import Process, Scheduler
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -28,10 +19,10 @@ if TYPE_CHECKING:
     from gitcoord.ledger.state import Changes
     from gitcoord.simulation.scheduler import Steps
 
-HOUR = 3_600_000
 CALM = HOUR // 2  # faults happen up to here
 BOUND = 4 * HOUR  # from then on every agent must have done all its work within this time
 PATHS = tuple(Item("path", name) for name in ("a", "a/b", "a/b/c", "d/e", "d/f", "d", "g"))
+HOT = tuple(Item("path", name) for name in ("a", "b", "c"))
 
 
 class Outcome(NamedTuple):
@@ -59,6 +50,9 @@ class Simulation:
         """`teams`: the paths that the agents of each team want."""
         self.chance = Random(seed)
         self.is_crowd = is_crowd
+        is_hot = not is_crowd and self.chance.random() < 0.25
+        if is_hot:  # more agents on few files, so that requests are overtaken until they may not be any more
+            agents, teams = agents + 3, (HOT,)
         self.scheduler = Scheduler()
         self.invariants = Invariants(self.scheduler)
         self.is_remote = self.chance.random() < 0.6 and not is_crowd
@@ -68,18 +62,21 @@ class Simulation:
         self.authority.machine = self._machine("server")
         self.processes: dict[str, Process] = {}
         self.dozing: dict[tuple[str, str], set[str]] = {}
-        self.clients = [self._client(f"a{n}") for n in range(agents)]
-        shared = 0.0 if is_crowd else 0.25
+        self.clients = [self.client(f"a{n}") for n in range(agents)]
+        shared = 0.0 if is_crowd or is_hot else 0.25
         self.goals = {
             client.agent: [Goal(self.chance, teams[n % len(teams)], shared) for _ in range(goals)]
             for n, client in enumerate(self.clients)
         }
+        if is_hot:
+            for goal in (goal for each in self.goals.values() for goal in each):
+                goal.think, goal.priority = goal.think // 4, self.chance.choice(("high", "normal", "low"))
         self.authority.moved = self._notify
         self.scheduler.after(CALM, self._calm_down)
-        for _ in range(0 if is_crowd else self.chance.randint(0, 4)):
-            self.scheduler.after(self.chance.randint(0, CALM), self._disaster)
-        for _ in range(0 if is_crowd else self.chance.choice((0, 0, 3, 6))):
-            self.scheduler.after(self.chance.randint(0, CALM // 6), self._hand_over)
+        for _ in range(self.chance.randint(0, 4) if self.is_remote else 0):
+            self.scheduler.after(self.chance.randint(0, self.chance.choice((BUSY, CALM))), self._disaster)
+        if not is_crowd:
+            self.people = People(self)
 
     def _faults(self) -> Faults:
         rare = self.chance.choice((0.0, 0.002, 0.01))
@@ -97,7 +94,7 @@ class Simulation:
             machine.offset = self.chance.choice((0, 0, -600, 600))
         return machine
 
-    def _client(self, agent: str) -> Client:
+    def client(self, agent: str) -> Client:
         machine = self.chance.choice(self.machines)
         client = Client(agent, machine, self.authority, self.chance, self.invariants, self.scheduler)
         client.is_calm = lambda: self.is_crowd or self.scheduler.now >= CALM
@@ -145,12 +142,9 @@ class Simulation:
     # --- disasters
 
     def _disaster(self) -> None:
-        """Cause a disaster that no agent caused."""
+        """Cause a disaster of the network, of a clock or of the authority."""
         victim = self.chance.choice(self.clients)
-        kinds = [self._kill, self._sweep]
-        if self.is_remote:
-            kinds += [self._cut, self._jump, self._rewind, self._rewind]
-        self.chance.choice(kinds)(victim)
+        self.chance.choice((self._cut, self._jump, self._rewind, self._rewind))(victim)
 
     def _cut(self, victim: Client) -> None:
         seconds = self.chance.choice((10, 100, 700))
@@ -158,7 +152,8 @@ class Simulation:
         victim.machine.cut_until = self.scheduler.now + seconds * 1000
 
     def _jump(self, victim: Client) -> None:
-        victim.machine.offset += self.chance.choice((-600, 600))
+        # Ten minutes off at most: two clocks that differ by more than the largest skew are not promised anything.
+        victim.machine.offset = max(-600, min(600, victim.machine.offset + self.chance.choice((-600, 600))))
         self.invariants.note(f"the wall clock of {victim.machine.name} jumps")
 
     def _rewind(self, victim: Client) -> None:
@@ -167,60 +162,12 @@ class Simulation:
         if self.chance.random() < 0.5:
             self._cut(victim)
 
-    def _kill(self, victim: Client) -> None:
-        """Kill an agent as a person would, and revive it a little later."""
-        person = self._client(PERSON.agent)
-
-        def steps() -> Steps:
-            yield from person.transact(decide_kill, Kill(PERSON, victim.agent, "too slow"))
-            yield 30_000
-            for _ in range(20):
-                answer = yield from person.transact(decide_revive, Revive(PERSON, victim.agent))
-                if isinstance(answer, dict):
-                    return
-
-        Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
-
-    def _revive_killed(self) -> None:
-        """After the faults, a person looks now and then for agents whose revival was lost."""
-        for record in self.authority.state.below("agents").values():
-            if record["state"] == KILLED:
-                again = self._client(PERSON.agent).transact(decide_revive, Revive(PERSON, record["agent"]))
-                Process(self.scheduler, again, lambda: 0, lambda finished: None)
-        self.scheduler.after(HOUR // 6, self._revive_killed)
-
-    def _hand_over(self) -> None:
-        """An agent offers all that it holds to one that waits, which accepts at once."""
-        state = self.authority.state
-        givers = sorted({record["agent"] for record in state.below("claims").values()})
-        takers = sorted({record["agent"] for record in state.below("waits").values() if record["blocking"]})
-        pairs = [(giver, taker) for giver in givers for taker in takers if giver != taker]
-        if not pairs:
-            return
-        names = self.chance.choice(pairs)
-        giver, taker = (next(client for client in self.clients if client.agent == name) for name in names)
-        sections = dict.fromkeys(("state", "changed", "remaining", "next"), "as it is")
-
-        def steps() -> Steps:
-            offered = yield from giver.transact(decide_offer, Offer(giver.actor, sections, taker.agent))
-            if isinstance(offered, dict):
-                yield from taker.transact(decide_accept, Accept(taker.actor, str(offered["id"])))
-
-        Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
-
-    def _sweep(self, victim: Client) -> None:
-        sweeper = self._client("sweeper")
-
-        def steps() -> Steps:
-            yield from sweeper.transact(decide_sweep, Sweep(sweeper.actor))
-
-        Process(self.scheduler, steps(), lambda: 0, lambda finished: None)
-
     def _calm_down(self) -> None:
         """End all faults: from here on every agent must finish."""
         self.invariants.note("no more faults")
         self.faults = Faults(delay=20)
-        self._revive_killed()
+        if not self.is_crowd:
+            self.people.look_after()
         for machine in (*self.machines, self.authority.machine):
             if machine is not None:
                 machine.faults, machine.cut_until = self.faults, 0
@@ -259,7 +206,8 @@ def simulate(seed: int, agents: int = 5, goals: int = 4) -> Outcome:
 def _outcome(simulation: Simulation, seed: int) -> Outcome:
     violation = ""
     try:
-        simulation.run()
+        with remembering():
+            simulation.run()
     except Violation as error:
         violation = str(error)
     waits = [wait for client in simulation.clients for wait in client.waited]

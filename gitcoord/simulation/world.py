@@ -24,8 +24,10 @@ class SimulatedWorld(World):
         super().__init__(machine.wall(), machine.mono(), machine.name, "origin" if machine.is_remote else "")
         self._machine = machine
         self._beats = view.beats
+        self.asked: dict[str, None] = {}  # the agents whose heartbeats a rule has read
 
     def heartbeat(self, agent: str) -> Heartbeat | None:
+        self.asked[agent] = None
         return self._beats.get(agent)
 
     def first_seen(self, agent: str) -> Seen | None:

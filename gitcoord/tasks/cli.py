@@ -152,7 +152,8 @@ def _say_assigned(call: Call, result: Row) -> None:
     claims: list[Row] = result["assignment"]["claims"]
     call.screen.say(*(f"  claimed {printable(str(claim['path']))}, token {claim['token']}" for claim in claims))
     call.screen.hint(
-        f"hand in the result: git coord task complete {task['id']} -m '...' --not-done none",
+        f"when your branch lands, it is done: git coord land --task {task['id']}",
+        f"or hand in a result: git coord task complete {task['id']} -m '...' --not-done none",
         f"or hand it over: git handoff new --task {task['id']}",
     )
 

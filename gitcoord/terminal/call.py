@@ -10,7 +10,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import Part
-from gitcoord.sessions.identity import person_by_setting, resolve, resolve_or_none
+from gitcoord.sessions.identity import NAMING_HINTS, person_by_setting, resolve, resolve_or_none
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.parser import Values, Verb
 from gitcoord.terminal.screen import Row, Screen
@@ -33,6 +33,15 @@ class Call:
 
     def actor(self) -> Actor:
         return resolve(self.ctx, self.environ, terminal=at_terminal())
+
+    def person(self, action: str) -> Actor:
+        """The actor of a command for people. Where nobody is named the error asks for a person: almost no agent's name would help."""
+        try:
+            return self.actor()
+        except UsageError as error:
+            if error.hints != NAMING_HINTS:
+                raise
+            raise UsageError(f"only a person at a terminal may {action}", hints=("ask one of them",)) from error
 
     def repair_actor(self) -> Actor:
         """A repair needs no agent: without a name it acts as 'fsck'."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 CUT = "…"
 _READABLE = 16  # columns for a name or a text before others give
 _NARROWEST = 4  # no column gets narrower than this
+_NAME, _LEGIBLE = (
+    12,
+    6,
+)  # of a name and of another column, if they are longer; where there is not so much for all, there are fewer
 
 
 def columns(text: str) -> int:
@@ -61,26 +65,39 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def fitted(rows: list[list[str]], room: int) -> list[list[str]]:
     """Printable cells, padded to the width of their columns; within `room`, where it is not 0: what is longer is shortened, names (the
-    first column) in the middle, other cells at the end."""
+    first column) in the middle, other cells at the end. Where columns would get too narrow to read, the last ones are left out."""
     widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
     if room:
+        while len(widths) > 2 and min(widths[0], _NAME) + sum(min(width, _LEGIBLE) + 2 for width in widths[1:]) > room:
+            widths.pop()
         widths = shrunk(widths, room)
-        rows = [[(cut if at else shortened)(cell, widths[at]) for at, cell in enumerate(row)] for row in rows]
+        rows = [
+            [(cut if at else shortened)(cell, width) for at, (cell, width) in enumerate(zip(row, widths))]
+            for row in rows
+        ]
     return [[padded(cell, width) for cell, width in zip(row, widths)] for row in rows]
 
 
 def shrunk(widths: list[int], room: int) -> list[int]:
     """The widths of columns that fit into `room` with two blanks between them. Names (the first column) and free text (the last one) give
-    first; the others only where that is not enough."""
+    first; the others only where that is not enough, and names last."""
     room -= 2 * (len(widths) - 1)
     ends = {0, len(widths) - 1}
     found = _leveled(list(widths), ends, room, _READABLE)
+    for giving, least in (
+        (range(1, len(widths)), _NAME),
+        (range(len(widths)), _NAME),
+        (range(1, len(widths)), _LEGIBLE),
+    ):
+        found = _leveled(found, set(giving), room, least)
     return _leveled(found, set(range(len(widths))), room, _NARROWEST)
 
 
 def _leveled(widths: list[int], giving: set[int], room: int, least: int) -> list[int]:
     """Take from the widest of the columns that give, one by one, until all fit or none of them is wider than `least`."""
     while sum(widths) > room:
+        if not giving:
+            break
         widest = max(giving, key=lambda at: widths[at])
         if widths[widest] <= least:
             break

@@ -83,9 +83,22 @@ class Screen:
             self.tell_news()
         return error.exit_code
 
+    def width(self, fd: int = 1) -> int:
+        """The columns that a list may take, indented; 0 where there is no terminal."""
+        return max(_INDENT, terminal_width(fd) - _INDENT) if isatty(fd) else 0
+
+    def cut(self, text: str, used: int = 0) -> str:
+        """The text, shortened at its end to what a line of the terminal has left beside `used` columns."""
+        width = self.width()
+        if not width or len(text) <= (width - used) // 2:  # wide characters take two columns
+            return text
+        from gitcoord.terminal.fit import cut
+
+        return cut(text, max(1, width - used))
+
     def table(self, rows: list[list[str]], colours: list[str], fd: int = 1) -> list[str]:
         """Aligned columns, as wide as the terminal at most; the last one is not padded."""
-        width = terminal_width(fd) - _INDENT if isatty(fd) else 0
+        width = self.width(fd)
         return [
             "  ".join(self.paint(cell, colour, fd) for cell, colour in zip(row, colours)).rstrip()
             for row in aligned(rows, width)

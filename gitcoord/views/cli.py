@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MOST = 20  # rows of a list at a terminal, so that the first line stays in sight
 EMPTY: Row = {
     "claims": [], "agents": [], "halted": None, "unguarded": [], "warnings": [], "missing_gates": [], "needs_you": [], "needs_person": [],
+    "early_warnings": [], "contention": [],
     "landing": {"trunk": "", "landing": [], "open": [], "waiting": []}, "tasks": [], "approvals": [], "deploys": [],
 }  # fmt: skip
 
@@ -82,5 +83,6 @@ def resources(call: Call, values: Values, words: list[str]) -> int:
         lines.append([name, f"{used} of {row['capacity']}", f"write: {writers}", f"read: {readers}", who])
     call.screen.say(*call.screen.table(lines, ["bold", "yellow", "", "", "cyan"]))
     if not lines and not call.screen.json:
+        call.screen.note("no resources are declared")
         call.screen.hint('declare one in .gitcoord/config: [resource "gpu"] capacity = 2')
     return 0

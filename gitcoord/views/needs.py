@@ -88,7 +88,27 @@ def of_tasks(tasks: Iterable[Task]) -> list[Need]:
     ]  # fmt: skip
 
 
+def of_handoffs(rows: Iterable[Record], viewer: str) -> list[Need]:
+    """Open handoffs to the reader, by name or by role. One for anyone calls for nobody."""
+    return [
+        Need(
+            "handoff", row["id"], f"{row['from']} hands over {row['id']} to you: {row['next']}",
+            f"git handoff show {row['id']}", f"event {row['id'][1:]}", viewer, row["at"],
+        )
+        for row in rows
+        if row["for_you"] and (row["to"] or row["role"])
+    ]  # fmt: skip
+
+
 # --- waiting -----------------------------------------------------------------------------------------------------------
+
+
+def late_waiters(row: Held, now: int, *, times: int) -> list[Request]:
+    """The requests that have waited so many times as long as the holder expects (default: its ttl), counted since it holds the claim."""
+    if row.expired or row.is_turn:
+        return []
+    limit = times * (row.claim.expected or row.claim.ttl)
+    return [request for request in row.waiters if now - max(request.at, row.claim.at) > limit]
 
 
 def of_waits(held: Iterable[Held], now: int) -> list[Need]:
@@ -96,9 +116,7 @@ def of_waits(held: Iterable[Held], now: int) -> list[Need]:
     passes on by itself, and so does a turn to land."""
     found = []
     for row in held:
-        claim = row.claim
-        limit = 2 * (claim.expected or claim.ttl)
-        late = [r for r in row.waiters if now - max(r.at, claim.at) > limit] if not (row.expired or row.is_turn) else []
+        claim, late = row.claim, late_waiters(row, now, times=2)
         if late:
             first = min(late, key=lambda request: request.at)
             who = first.agent + (f" and {len(late) - 1} more" if len(late) > 1 else "")
@@ -145,7 +163,7 @@ def of_landings(landings: Iterable[OpenLanding], turns: Iterable[str]) -> list[N
             f"git coord land {shell_word(row.branch)}", f"event {row.seq}", row.agent, row.at,
         )
         for row in landings
-        if row.agent not in lasting
+        if row.agent not in lasting and not row.announced
     ]  # fmt: skip
 
 
@@ -168,11 +186,11 @@ def of_unfinished(rows: Iterable[Unfinished], live: Iterable[str], viewer: str) 
 # --- this clone ---------------------------------------------------------------------------------------------------------
 
 
-def of_gates(missing: list[str]) -> list[Need]:
+def of_gates(missing: list[str], help: str) -> list[Need]:
     if not missing:
         return []
     words = f"gates: {', '.join(missing)} not in place here, so that changes are not judged"
-    return [Need("hooks", "", words, "git coord setup", "hooks of this work tree")]
+    return [Need("hooks", "", words, help, "hooks of this work tree")]
 
 
 def of_guards(unguarded: Iterable[dict[str, object]]) -> list[Need]:
@@ -185,9 +203,9 @@ def of_guards(unguarded: Iterable[dict[str, object]]) -> list[Need]:
     ]  # fmt: skip
 
 
-def of_ledger(error: str) -> list[Need]:
+def of_ledger(error: str, help: str) -> list[Need]:
     words = f"the ledger may not be used, so that nothing can be claimed or landed: {error}"
-    return [Need("ledger", "", words, "git coord fsck", "ledger")] if error else []
+    return [Need("ledger", "", words, help, "ledger")] if error else []
 
 
 def divided(needs: list[Need], agent: str) -> tuple[list[Need], list[Need]]:

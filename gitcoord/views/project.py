@@ -6,6 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import GitcoordError
 from gitcoord.deploy.targets import targets
 from gitcoord.effects.sequences import sequences
+from gitcoord.landing.model import rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
@@ -29,6 +30,7 @@ def project_facts(ctx: Context, source: Source, trunk: str) -> Record:
         "sequences": [
             {"name": sequence.name, "pattern": sequence.patterns[0] if sequence.patterns else ""}
             for sequence in sequences(pairs).values()
+            if sequence.name not in rules_of(pairs).renumber
         ],
         "resources": [f"@{name}" for name in resources if name],
         "targets": list(targets(pairs)),

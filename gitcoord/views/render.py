@@ -7,15 +7,16 @@ from gitcoord.base.names import printable
 from gitcoord.claims.cli_views import waiting_lines
 from gitcoord.startup.annotations import Iterator
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.terminal.fit import cut, wrapped
+from gitcoord.terminal.fit import wrapped
 from gitcoord.terminal.screen import Row, ago, aligned, claim_table, counted
+from gitcoord.views.urgency import LIVES, agents_first, claims_first, tasks_first
 
 PATH, AGENT, TASK = "path", "agent", "task"
 _INDENT = "  "
 _ABOUT = {
     "halt": AGENT, "task": TASK, "guard": AGENT, "deadlock": AGENT, "wait": PATH, "expired": PATH, "approval": PATH,
+    "expiring": AGENT, "slow": PATH, "old-copy": PATH, "deploy": PATH,
 }  # fmt: skip
-_LIVES = {"alive": "green", "idle": "dim", "waiting": "yellow", "expired": "yellow", "killed": "red"}
 
 
 class Line(NamedTuple):
@@ -37,8 +38,9 @@ def plain(text: str, colour: str = "") -> Line:
 def render(model: Row, width: int = 0, most: int = 0) -> list[Line]:
     """The lines of the overview. `width`: columns to fit into. `most`: rows of each list; what has waiters or has expired goes first."""
     return [
-        *_needs(model, width), *_claims(model, width, most), *_landing(model, width, most), *_agents(model, width, most),
+        *_needs(model, width), *_early(model, width), *_claims(model, width, most), *_landing(model, width, most), *_agents(model, width, most),
         *_tasks(model, width, most), *_approvals(model, width, most), *_deploys(model, width, most),
+        *_contention(model, width),
         plain(f"ledger: {counted(model['seq'], 'event')}", "dim"),
     ]  # fmt: skip
 
@@ -50,6 +52,13 @@ def _needs(model: Row, width: int) -> Iterator[Line]:
     if others:
         yield plain(f"needs a person: {len(others)}", "yellow")
         yield from _need_lines(others, "yellow", width)
+
+
+def _early(model: Row, width: int) -> Iterator[Line]:
+    rows = model["early_warnings"]
+    if rows:
+        yield plain(f"early warnings: {len(rows)}", "yellow")
+        yield from _need_lines(rows, "yellow", width)
 
 
 def _need_lines(rows: list[Row], colour: str, width: int) -> Iterator[Line]:
@@ -91,7 +100,7 @@ def _claims(model: Row, width: int, most: int) -> Iterator[Line]:
     claims: list[Row] = model["claims"]
     shown = claims
     if most and len(claims) > most:
-        shown = sorted(claims, key=lambda row: (not row.get("waiters"), not row["silent"]))[:most]
+        shown = claims_first(claims)[:most]
     lines = _table([_claim(row) for row in shown], [(PATH, str(row["path"])) for row in shown], width)
     yield from _section("claims", claims, lines, most, "git claim list")
     server: list[Row] = model.get("server_claims", [])
@@ -99,8 +108,8 @@ def _claims(model: Row, width: int, most: int) -> Iterator[Line]:
         yield Line(((f"{_INDENT}at the server: {'  '.join(cells).rstrip()}", "yellow"),), PATH, str(row["path"]))
     if model.get("waits"):
         yield plain(f"waiting: {len(model['waits'])}", "bold")
-        for words in waiting_lines(model):
-            yield plain(_INDENT + (cut(words, width - len(_INDENT)) if width else words), "yellow")
+        for words in waiting_lines(model, max(20, width - len(_INDENT)) if width else 0):
+            yield plain(_INDENT + words, "yellow")
 
 
 def _claim(row: Row) -> list[tuple[str, str]]:
@@ -136,15 +145,14 @@ def _agents(model: Row, width: int, most: int) -> Iterator[Line]:
     busy = {row["agent"] for row in model["claims"]} | {row["owner"] for row in model["tasks"]}
     known = [row for row in model["agents"] if row["activity"] != "ended"]
     shown = [row for row in known if row["activity"] != "expired" or row["agent"] in busy]
-    order = list(_LIVES)
-    some = sorted(shown, key=lambda row: order.index(row["activity"]))[:most] if most and len(shown) > most else shown
+    some = agents_first(shown)[:most] if most and len(shown) > most else shown
     rows = []
     for row in some:
         seen = row["silent_seconds"]
         last = f"last seen {format_duration(seen)} ago" if seen else ""
         rows.append(
             [
-                (row["agent"], "cyan"), (f"session {row['session']}", ""), (row["activity"], _LIVES[row["activity"]]), (last, "dim"),
+                (row["agent"], "cyan"), (f"session {row['session']}", ""), (row["activity"], LIVES[row["activity"]]), (last, "dim"),
                 (f"since {ago(row['since'])}", "dim"), (f"of {row['parent']}" if row["parent"] else "", "dim"),
             ]
         )  # fmt: skip
@@ -159,8 +167,7 @@ def _tasks(model: Row, width: int, most: int) -> Iterator[Line]:
     if not tasks:
         return
     colours = {"needs-human": "red", "blocked": "yellow", "review": "yellow", "active": "green"}
-    first = ("needs-human", "blocked", "review", "active", "assigned", "open")
-    some = sorted(tasks, key=lambda row: first.index(row["state"]))[:most] if most and len(tasks) > most else tasks
+    some = tasks_first(tasks)[:most] if most and len(tasks) > most else tasks
     rows = [
         [
             (row["id"], "bold"), ("ready" if row["ready"] else row["state"], colours.get(row["state"], "")), (row["owner"], "cyan"),
@@ -195,3 +202,11 @@ def _deploys(model: Row, width: int, most: int) -> Iterator[Line]:
     if rows:
         lines = _table(cells, [(PATH, f"@deploy/{row['target']}") for row in rows], width)
         yield from _section("deploys", rows, lines, most, "git coord deploys")
+
+
+def _contention(model: Row, width: int) -> Iterator[Line]:
+    rows: list[Row] = model["contention"]
+    if rows:
+        cells = [[(row["path"], "bold"), (row["words"], "yellow"), (row["help"][0], "")] for row in rows]
+        lines = _table(cells, [(PATH, row["path"]) for row in rows], width)
+        yield from _section("hot spots", rows, lines, 0, "")

@@ -6,7 +6,7 @@ Each method loads what it needs: a plain claim asks for the head, one heartbeat 
 from __future__ import annotations
 
 from gitcoord.base.names import Oid
-from gitcoord.claims.model import Grant
+from gitcoord.claims.model import TURN, Grant
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Heartbeat, Seen
 from gitcoord.ledger.world import Files, Resource, Waiting, World, memoized
@@ -14,6 +14,7 @@ from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Attributes, Policy
     from gitcoord.tasks.workers import Workers
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 class ClientWorld(World):
     """The world of a client: this clone, beside one snapshot of the ledger."""
 
-    def __init__(self, ctx: Context, snapshot: Snapshot) -> None:
+    def __init__(self, ctx: Context, snapshot: Snapshot, moving: RefUpdate | None = None) -> None:
+        """`moving`: trunk, where it moves together with the events that are decided."""
         super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, ctx.remote)
         self.ctx = ctx
         self.snapshot = snapshot
+        self.moving = moving
 
     # --- agents
 
@@ -78,6 +81,14 @@ class ClientWorld(World):
         from gitcoord.claims.facts import parse_resources
 
         return parse_resources(self._settings())
+
+    def resource(self, name: str) -> Resource:
+        found = super().resource(name)
+        if not name.startswith(TURN):
+            return found
+        from gitcoord.landing.model import rules_of
+
+        return found._replace(capacity=max(found.capacity, rules_of(self._settings()).lanes))
 
     @memoized
     def waiting(self) -> Waiting:
@@ -175,10 +186,8 @@ class ClientWorld(World):
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
         from gitcoord.claims.work_facts import within
 
-        sync = self._shared_trunk()
-        if not work or self.ctx.store.resolve([sync])[0] is None:
-            return []
-        return within(self.ctx, [sync, work], commits)
+        (trunk,) = self.ctx.store.resolve([self._shared_trunk()])
+        return within(self.ctx, list(dict.fromkeys((trunk, work))), commits) if trunk and work else []
 
     def _shared_trunk(self) -> str:
         """The ref of the shared trunk."""
@@ -194,6 +203,12 @@ class ClientWorld(World):
         return within(self.ctx, [tip], commits) if tip else []
 
     @memoized
+    def touched(self, old: Oid, new: Oid) -> list[str]:
+        from gitcoord.claims.work_facts import touched
+
+        return touched(self.ctx, old, new)
+
+    @memoized
     def agents_of(self, old: Oid, new: Oid) -> list[str]:
         from gitcoord.claims.work_facts import agents_of
 
@@ -204,9 +219,8 @@ class ClientWorld(World):
         from gitcoord.ledger.format import format_record
 
         sync = format_record(self.snapshot.state).sync
-        moving = self.ctx.moving
-        if moving is not None and moving.ref == f"refs/heads/{sync}":
-            return moving.new
+        if self.moving is not None and self.moving.ref == f"refs/heads/{sync}":
+            return self.moving.new
         return self.ctx.local.target(
             f"refs/remotes/{self.ctx.remote}/{sync}" if self.ctx.remote else f"refs/heads/{sync}"
         )

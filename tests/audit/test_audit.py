@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import chdir
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from gitcoord.audit.model import ADVICE, BAD, OK, SEVERITIES, UNKNOWN, Check, ask, at_least, exit_code
-from gitcoord.audit.project import ITEMS, audit
+from gitcoord.audit.project import ITEMS, OF_DOCTOR, audit
 from gitcoord.base.errors import CouldNotJudge
+from gitcoord.shell import parse
 from gitcoord.terminal.call import is_set_up
 from gitcoord.world.open import environ, open_repository
 from tests.cli.support import World
 from tests.cli.test_json import holds
-from tests.support import copy_template, git
+from tests.support import COORD, copy_template, git
 
 CONFIG = """[gitcoord]
 \tapprover = ada
@@ -63,11 +65,11 @@ def safe(tmp_path: Path) -> World:
 PATH = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
-def checks(world: World) -> dict[str, Check]:
+def checks(world: World, path: str = PATH["PATH"]) -> dict[str, Check]:
     with chdir(world.top):
         ctx = open_repository(environ(), writing=True)
         try:
-            return {check.id: check for check in audit(ctx, None, {**os.environ, **PATH}, is_set_up(ctx))}
+            return {check.id: check for check in audit(ctx, None, {**os.environ, "PATH": path}, is_set_up(ctx))}
         finally:
             ctx.store.close()
 
@@ -110,6 +112,11 @@ def _another_ledger(world: World) -> None:
     _config("[gitcoord]\n", f"[gitcoord]\n\troot = {'1' * 40}\n")(world)
 
 
+def _unguarded(world: World) -> None:
+    """An agent of Codex runs a command, and no event of its conversation has reached the guard."""
+    world.claim("src/a.py", agent="", env={"CODEX_SESSION_ID": "c1"})
+
+
 BREAKS: dict[str, Callable[[World], object]] = {
     "ledger": _another_ledger,
     "hooks": lambda world: (world.top / ".git/hooks/pre-commit").unlink(),
@@ -136,6 +143,8 @@ BREAKS: dict[str, Callable[[World], object]] = {
     "idempotent-effects": lambda world: _commit(world, {".github/workflows/x.yml": "run: npm publish\n"}),
     "verified-deploys": _config("\tverify = ./verify.sh\n", ""),
     "alerts": lambda world: world.git("config", "--unset", "gitcoord.alert"),
+    "guard": _unguarded,
+    "kill-switch": lambda world: world.git("config", "user.email", ""),
     "second-copy": lambda world: world.git("remote", "rename", "backup", "origin"),
 }
 
@@ -157,6 +166,30 @@ def test_each_weakness_is_found(item: str, safe: World) -> None:
     BREAKS[item](safe)
     found = checks(safe)[item]
     assert found.state == BAD and found.words and found.help, found
+
+
+def test_every_item_has_a_case_in_which_it_fails() -> None:
+    """Of the others `ledger` to `unfinished-effects` are in tests of their own."""
+    alone = {"expired", "unfinished-effects", "server-gate", "authority", "signing", "parser", "commands"}
+    assert {*ITEMS, *OF_DOCTOR} == {*BREAKS, *alone}
+
+
+def test_commands_that_are_not_on_path_are_found(safe: World, tmp_path: Path) -> None:
+    assert checks(safe)["commands"].state == OK
+    found = checks(safe, str(tmp_path))["commands"]
+    assert (found.state, found.severity) == (BAD, "high") and "git-claim, git-coord, git-handoff" in found.words
+
+
+@pytest.mark.parametrize("fault", ["does not load", "understands nothing"])
+def test_a_parser_that_does_not_work_is_found(safe: World, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    def analyse(*_: object, **__: object) -> list[object]:
+        if fault == "does not load":
+            raise OSError("wrong ELF class")
+        return []
+
+    monkeypatch.setattr(parse, "analyse", analyse)
+    found = checks(safe)["parser"]
+    assert (found.state, found.help) == (BAD, "install gitcoord again")
 
 
 def test_an_effect_that_was_begun_and_never_ended_is_found(safe: World) -> None:
@@ -199,6 +232,114 @@ def test_doctor_as_json_and_what_it_advises(safe: World) -> None:
     safe.write(".gitcoord/config", "# edited\n")
     rows = {row["id"]: row for row in holds(safe.coord("doctor", "--json"), "doctor")["checks"]}
     assert rows["policy"]["state"] == ADVICE and rows["identity"]["message"] == "you are the agent 'alice'"
+
+
+# --- each check of doctor, where it fails ------------------------------------------------------------------------------
+
+
+def doctor(world: World, id: str, **env: str) -> dict[str, str]:
+    rows = {
+        row["id"]: row
+        for row in holds(world.coord("doctor", "--json", agent="", env={**PATH, **env}), "doctor")["checks"]
+    }
+    found: dict[str, str] = rows[id]
+    return found
+
+
+def _program(place: Path, name: str, text: str) -> dict[str, str]:
+    """A program that goes before others on PATH."""
+    (place / "bin").mkdir(exist_ok=True)
+    (place / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+    (place / "bin" / name).chmod(0o755)
+    return {"PATH": f"{place}/bin:{PATH['PATH']}"}
+
+
+def test_an_old_git(safe: World, tmp_path: Path) -> None:
+    assert doctor(safe, "git")["state"] == OK
+    real = shutil.which("git")
+    old = _program(tmp_path, "git", f'[ "$1" = version ] && echo git version 2.30.2 && exit; exec {real} "$@"')
+    assert doctor(safe, "git", **old)["state"] == BAD
+
+
+def test_a_ledger_that_was_rewound_and_one_of_another_project(safe: World) -> None:
+    assert doctor(safe, "ledger")["state"] == OK
+    safe.take("src/a.py")
+    before = safe.head
+    safe.take("src/b.py")
+    git(safe.top, "-c", "core.hooksPath=/dev/null", "update-ref", "refs/heads/gitcoord", before)
+    row = doctor(safe, "ledger")
+    assert row["state"] == UNKNOWN and row["help"], row
+    done = safe.coord("doctor", agent="", env=PATH)
+    assert done.code == 4
+
+
+def test_a_policy_that_is_not_there_not_committed_or_not_readable(safe: World) -> None:
+    assert doctor(safe, "policy")["state"] == OK
+    text = (safe.top / ".gitcoord/config").read_text()
+    _no_policy(safe)
+    assert doctor(safe, "policy")["help"] == "git coord setup"
+    safe.write(".gitcoord/config", text)
+    assert "is not committed" in doctor(safe, "policy")["message"]
+    _commit(safe, {".gitcoord/config": "[guard]\n\tonError = perhaps\n"})
+    assert doctor(safe, "policy")["state"] == UNKNOWN
+
+
+def test_hooks_tools_guard_and_names(safe: World) -> None:
+    for id in ("hooks", "tools", "guard"):
+        assert doctor(safe, id)["state"] == OK
+    _unguarded(safe)
+    (safe.top / ".gemini").mkdir()
+    (safe.top / ".git/hooks/pre-push").chmod(0o644)
+    rows = {id: doctor(safe, id) for id in ("hooks", "tools", "guard", "identity")}
+    assert {row["state"] for id, row in rows.items() if id != "identity"} == {BAD}
+    assert rows["tools"]["help"] == "git coord setup --tool gemini" and "/hooks" in rows["guard"]["help"]
+    assert rows["identity"]["state"] == ADVICE
+
+
+def test_many_loose_objects(safe: World) -> None:
+    assert doctor(safe, "objects")["state"] == OK
+    place = safe.top / ".git/objects/17"
+    place.mkdir(exist_ok=True)
+    for number in range(20_000):
+        (place / f"{number:038x}").touch()
+    assert (doctor(safe, "objects")["state"], doctor(safe, "objects")["help"]) == (ADVICE, "git gc")
+
+
+def test_connections_that_are_not_shared(tmp_path: Path) -> None:
+    copy_template(tmp_path, _safe)
+    world = World(tmp_path / "project", made=True)
+    world.git("remote", "add", "backup", str(tmp_path / "server.git"))
+    world.git("push", "-q", "backup", "main")
+    world.coord("setup", "--yes", "--remote", "backup", "--no-tools", agent="")
+    assert doctor(world, "authority")["state"] == OK
+    world.git("remote", "set-url", "backup", "ssh://git@host.invalid/x")
+    for said, state in (("controlmaster auto", OK), ("controlmaster no", ADVICE)):
+        ssh = _program(tmp_path, "ssh", f'[ "$1" = -G ] && echo {said} && exit; exit 255')
+        assert doctor(world, "ssh", **ssh)["state"] == state
+        assert doctor(world, "authority", **ssh)["state"] == UNKNOWN
+
+
+def test_setup_ends_with_what_does_not_work_yet(safe: World, tmp_path: Path) -> None:
+    words = ("setup", "--yes", "--no-tools")
+    whole = safe.coord(*words, agent="", env=PATH)
+    assert whole.code == 0 and "git coord doctor" not in whole.out
+    assert holds(safe.coord(*words, "--json", agent="", env=PATH), "set up whole")["not_in_place"] == []
+    only = _program(tmp_path, "git", f'exec {shutil.which("git")} "$@"')["PATH"].split(":")[0]
+    lacking = safe.coord(*words, agent="", env={"PATH": f"{only}:/usr/bin:/bin"})
+    assert "what does not work yet (git coord doctor):\n  BAD  commands: not on PATH: " in lacking.out, lacking
+
+
+def test_doctor_shows_what_it_will_do_and_a_no_changes_nothing(safe: World) -> None:
+    (safe.top / ".git/hooks/pre-push").unlink()
+    with safe.terminal("doctor", "--fix", argv=COORD, env=PATH) as terminal:
+        terminal.until(lambda shown: b"go on? [Y/n]" in shown)
+        shown = terminal.shown.decode()
+        terminal.type("n\n")
+        assert terminal.end().code == 1
+    assert (
+        shown.index("hooks: gates that do not run here: pre-push") < shown.index("will install") < shown.index("go on?")
+    )
+    assert not (safe.top / ".git/hooks/pre-push").exists()
 
 
 def test_doctor_puts_the_hooks_right(safe: World) -> None:

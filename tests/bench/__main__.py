@@ -18,6 +18,7 @@ from tests.bench import (
     handing,
     landing,
     oneshot,
+    page,
     remote,
     report,
     server,
@@ -36,6 +37,7 @@ class Scale(NamedTuple):
     plan: crowd.Plan = crowd.Plan(64, 3, 4, 16)
     claims: int = 10_000
     shown: Views = Views(5_000, 200, 2_000, 50_000)
+    page: Views = Views(10_000, 200, 100, 100_000)
     events: int = 100_000
     commits: int = 2000
     fleet: remote.Plan = remote.Plan()
@@ -49,19 +51,20 @@ class Scale(NamedTuple):
 
 
 QUICK = Scale(
-    rounds=2,
-    plan=crowd.Plan(4, 1, 0.5, 1),
-    claims=120,
-    shown=Views(200, 20, 40, 400),
-    events=160,
-    commits=20,
-    fleet=remote.Plan(2, 2, 1.0, 1, 1.0),
+    rounds=1,
+    plan=crowd.Plan(3, 1, 0.2, 0.4),
+    claims=40,
+    shown=Views(80, 20, 20, 120),
+    page=Views(80, 20, 20, 120),
+    events=60,
+    commits=8,
+    fleet=remote.Plan(2, 2, 0.5, 1, 0.5),
     queue=tasks.Plan(3, 12, 1),
-    idle=0.5,
-    handed=40,
-    scripted=agents.Plan(((3, 1),), 0.05),
+    idle=0.2,
+    handed=16,
+    scripted=agents.Plan(((3, 1),), 1, 0.05),
     landings=landing.Plan((3,), 0.1),
-    waits=waiting.Plan(lanes=3, grants=2, seconds=1.0, clients=2, waiters=20),
+    waits=waiting.Plan(lanes=2, grants=1, seconds=0.4, clients=2, idle=1.0, waiters=8),
 )
 Bench = Callable[[Place, Path, Scale], list[Result]]
 
@@ -74,6 +77,7 @@ BENCHES: dict[str, Bench] = {
         *size.overview(place, cache, scale.rounds),
         *size.views(place, cache, scale.rounds, scale.shown),
     ],
+    "checks": lambda place, cache, scale: size.checks(place, cache, scale.rounds, scale.commits * 10),
     "hooks": lambda place, cache, scale: gates.hooks(
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),
@@ -93,6 +97,7 @@ BENCHES: dict[str, Bench] = {
     "why": lambda place, cache, scale: size.why(place, cache, scale.rounds, scale.events),
     "handing": lambda place, cache, scale: handing.handing(place, scale.rounds, scale.handed),
     "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
+    "page": lambda place, cache, scale: page.page(place, cache, scale.rounds, scale.page, scale.idle),
     "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
     "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
     "queue": lambda place, cache, scale: waiting.queue(place, cache, scale.rounds, scale.waits),
@@ -100,6 +105,7 @@ BENCHES: dict[str, Bench] = {
     "fleet": lambda place, cache, scale: agents.fleet(place, scale.scripted),
 }
 NEED_LFS = ("claim", "list")
+NEED_BROWSER = ("page",)
 
 
 def arguments() -> argparse.Namespace:
@@ -157,6 +163,10 @@ def _run(given: argparse.Namespace, scale: Scale, directory: Path) -> int:
     for name in given.names:
         if name in NEED_LFS and not has_lfs():
             skipped[name] = "git-lfs is not installed"
+            report.warn(f"{name}: skipped, {skipped[name]}")
+            continue
+        if name in NEED_BROWSER and not page.has_browser():
+            skipped[name] = "chromium or its driver is not installed"
             report.warn(f"{name}: skipped, {skipped[name]}")
             continue
         try:

@@ -1,17 +1,21 @@
 """A fleet of scripted agents in work trees of one repository: how long all their work takes, and how much of it is done twice.
 
-Each task is: think, then change one file (hold), test, commit, and bring it to trunk by a push that may be rejected. Times and files are
-drawn from a seed, the same for each arm. The arms differ in what an agent does about the others:
+Each task is: think, then add a line to one file (hold), test, commit, and bring it to trunk. Times and files are drawn from a seed, the
+same for each arm. Each arm runs as often as the others, in turning order. The arms differ in what an agent does about the others:
 
 - `free`: nothing. A push that is rejected is rebased; where the file was changed meanwhile, the work is done again.
+- `merge`: the same, but where the file was changed meanwhile it takes both lines, and does not test again.
 - `lock`: a lock file for each path, tried again after a random time that grows with each try.
-- `gitcoord`: `git claim --wait` and `git claim release`.
+- `gitcoord`: `git claim --wait` before the work and `git claim release` after it has landed.
+- `landing`: no claim before; the files are marked `gitcoord-claim=landing`, and `git coord land` brings the work to trunk. A conflict is
+  resolved in its turn by taking both lines, without another test, as in `merge`.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import threading
 import time
@@ -25,10 +29,12 @@ from tests.bench.place import Place
 
 _HOT, _SPREAD = 3, 60
 _SEED = 20
+_MARKERS = ("<<<<<<<", "=======", ">>>>>>>")
 
 
 class Plan(NamedTuple):
-    sizes: tuple[tuple[int, int], ...] = ((4, 4), (20, 3), (64, 1))  # agents, tasks of each
+    sizes: tuple[tuple[int, int], ...] = ((4, 3), (20, 2), (64, 1))  # agents, tasks of each
+    rounds: int = 2
     longest: float = 1.0  # seconds of thinking, holding and testing, each from a fifth of this on
 
 
@@ -53,23 +59,37 @@ class Spent(NamedTuple):
 class Arm:
     """The way in which agents treat each other. One for each run."""
 
+    attributes = ""
+
     def __init__(self, place: Place, where: Path) -> None:
         self.place = place
         self.where = where
+        self.resolved = 0  # conflicts, by taking both sides
 
     def acquire(self, agent: Agent, path: str) -> None:
         """Before the work on a path."""
 
-    def land(self, agent: Agent) -> bool:
+    def land(self, agent: Agent, path: str) -> bool:
         """Bring the work onto trunk; False where others changed the same lines, so that it has to be done again."""
         while not agent.git("push", "-q", ".", "HEAD:refs/heads/main", ok=False):
-            if not agent.git("rebase", "-q", "main", ok=False):
-                agent.git("rebase", "--abort")
+            if not agent.git("rebase", "-q", "main", ok=False) and not self.resolve(agent, path):
                 return False
         return True
 
+    def resolve(self, agent: Agent, path: str) -> bool:
+        """A rebase stands there with a conflict."""
+        agent.git("rebase", "--abort")
+        return False
+
     def release(self, agent: Agent, path: str) -> None:
         """After it has landed."""
+
+
+class Merge(Arm):
+    def resolve(self, agent: Agent, path: str) -> bool:
+        agent.take_both(path)
+        agent.git("-c", "core.editor=true", "rebase", "--continue")
+        return True
 
 
 class Lock(Arm):
@@ -97,7 +117,21 @@ class Gitcoord(Arm):
         agent.git("claim", "release", "-q", path)
 
 
-ARMS: dict[str, type[Arm]] = {"free": Arm, "lock": Lock, "gitcoord": Gitcoord}
+class Landing(Arm):
+    attributes = "*.txt gitcoord-claim=landing\n"
+
+    def land(self, agent: Agent, path: str) -> bool:
+        words = ["--rebase", "--wait", "1h"]
+        while not agent.git("coord", "land", *words, ok=False):
+            if path not in agent.read("diff", "--name-only", "--diff-filter=U"):
+                agent.git("coord", "land", *words)  # no conflict: it fails as it failed
+                break
+            agent.take_both(path)
+            words = ["--continue"]
+        return True
+
+
+ARMS: dict[str, type[Arm]] = {"free": Arm, "merge": Merge, "lock": Lock, "gitcoord": Gitcoord, "landing": Landing}
 
 
 class Agent:
@@ -111,7 +145,7 @@ class Agent:
         self._tree = arm.where / self.name
         self._tasks = tasks
         self._env = {**arm.place.env, "GITCOORD_AGENT": self.name}
-        arm.place.run(arm.where / "repo", "git", "worktree", "add", "-q", "--detach", str(self._tree), "main")
+        arm.place.run(arm.where / "repo", "git", "worktree", "add", "-q", "-b", self.name, str(self._tree), "main")
 
     def git(self, *words: str, ok: bool = True) -> bool:
         done = subprocess.run(
@@ -122,6 +156,17 @@ class Agent:
             raise Failed(f"{self.name}: git {' '.join(words)}: exit {done.returncode}: {done.stderr.strip()}")
         return not done.returncode
 
+    def read(self, *words: str) -> list[str]:
+        return self.arm.place.run(self._tree, "git", *words, env=self._env).split()
+
+    def take_both(self, path: str) -> None:
+        """Resolve a conflict in this file: the lines of both sides stay."""
+        file = self._tree / path
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if not line.startswith(_MARKERS)))
+        self.git("add", path)
+        self.arm.resolved += 1
+
     def run(self, start: threading.Barrier) -> Spent:
         start.wait()
         redone = waited = 0.0
@@ -131,7 +176,7 @@ class Agent:
             self.arm.acquire(self, task.path)
             waited += time.monotonic() - asked
             self._work(task, number)
-            while not self.arm.land(self):
+            while not self.arm.land(self, task.path):
                 redone += task.work
                 self._work(task, number)
             self.arm.release(self, task.path)
@@ -150,6 +195,7 @@ class Run(NamedTuple):
     makespan: float
     redone: float  # of all agents, against the work that had to be done
     waited: float
+    resolved: int
 
 
 def _tasks(agents: int, each: int, files: int, longest: float) -> list[list[Task]]:
@@ -167,6 +213,9 @@ def _tasks(agents: int, each: int, files: int, longest: float) -> list[list[Task
 def _run(place: Place, name: str, made: type[Arm], work: list[list[Task]], longest: float) -> Run:
     where = place.directory / f"fleet-{name}"
     repo = place.repository(f"fleet-{name}/repo", [f"file{n}.txt" for n in range(_SPREAD)])
+    (repo / ".gitattributes").write_text(made.attributes)
+    place.run(repo, "git", "add", ".gitattributes")
+    place.run(repo, "git", "commit", "-q", "-m", "attributes")
     place.run(repo, "git", "checkout", "-q", "--detach")
     arm = made(place, where)
     agents = [Agent(arm, number, tasks, longest) for number, tasks in enumerate(work)]
@@ -177,11 +226,14 @@ def _run(place: Place, name: str, made: type[Arm], work: list[list[Task]], longe
         began = time.monotonic()
         spent = [each.result() for each in running]
         makespan = time.monotonic() - began
-    landed = int(place.run(repo, "git", "rev-list", "--count", "main").strip()) - 1
-    if landed != sum(map(len, work)):
-        raise Failed(f"fleet {name}: {landed} of {sum(map(len, work))} tasks are on trunk")
+    lines = [f"agent{agent} {number}" for agent, tasks in enumerate(work) for number in range(len(tasks))]
+    there = place.run(repo, "git", "grep", "-h", "^agent", "main").splitlines()
+    if sorted(there) != sorted(lines):
+        raise Failed(f"fleet {name}: {len(there)} of {len(lines)} tasks are on trunk, or some twice")
     useful = sum(task.work for tasks in work for task in tasks)
-    return Run(makespan, sum(each.redone for each in spent) / useful, sum(each.waited for each in spent) / useful)
+    redone, waited = (sum(getattr(each, key) for each in spent) / useful for key in Spent._fields)
+    shutil.rmtree(where)
+    return Run(makespan, redone, waited, arm.resolved)
 
 
 def fleet(place: Place, plan: Plan) -> list[Result]:
@@ -189,21 +241,32 @@ def fleet(place: Place, plan: Plan) -> list[Result]:
     for agents, each in plan.sizes:
         for shape, files in (("hot", _HOT), ("spread", _SPREAD)):
             work = _tasks(agents, each, files, plan.longest)
-            runs = {
-                name: _run(place, f"{agents}-{shape}-{name}", arm, work, plan.longest) for name, arm in ARMS.items()
-            }
+            runs: dict[str, list[Run]] = {name: [] for name in ARMS}
+            for number in range(plan.rounds):
+                names = list(ARMS)[number % len(ARMS) :] + list(ARMS)[: number % len(ARMS)]
+                for name in names if number % 2 else reversed(names):
+                    where = f"{agents}-{shape}-{name}-{number}"
+                    runs[name].append(_run(place, where, ARMS[name], work, plan.longest))
             results += _rows(agents, shape, files, runs)
     return results
 
 
-def _rows(agents: int, shape: str, files: int, runs: dict[str, Run]) -> list[Result]:
-    figures: dict[str, Any] = {f"{name} s": round(run.makespan, 1) for name, run in runs.items()}
-    figures |= {f"{name} done again": f"{run.redone:.0%}" for name, run in runs.items() if run.redone}
-    figures |= {f"{name} waited": f"{run.waited:.0%}" for name, run in runs.items() if name != "free"}
-    what = f"{agents} agents on {files} files: until all work is on trunk, gitcoord"
-    ours = runs["gitcoord"].makespan
+def _rows(agents: int, shape: str, files: int, runs: dict[str, list[Run]]) -> list[Result]:
+    mean = {name: sum(run.makespan for run in some) / len(some) for name, some in runs.items()}
+    figures: dict[str, Any] = {f"{name} s": round(seconds, 1) for name, seconds in mean.items()}
+    figures |= {f"{name} done again": f"{some[0].redone:.0%}" for name, some in runs.items() if some[0].redone}
+    figures |= {f"{name} waited": f"{runs[name][0].waited:.0%}" for name in ("lock", "gitcoord")}
+    figures |= {f"{name} conflicts": some[0].resolved for name, some in runs.items() if some[0].resolved}
+    what = f"{agents} agents on {files} files: until all work is on trunk"
     name = f"fleet-{agents}-{shape}"
+
+    def row(suffix: str, words: str, one: str, other: str, target: Target | None, figures: dict[str, Any]) -> Result:
+        return Result(name + suffix, f"{what}, {words}", mean[one] / mean[other], target, figures)
+
+    hot = Target(1) if files == _HOT else None
     return [
-        Result(name, f"{what} / a lock file with retry", ours / runs["lock"].makespan, Target(1), figures),
-        Result(f"{name}-free", f"{what} / no coordination", ours / runs["free"].makespan, None, {}),
+        row("", "gitcoord / a lock file with retry", "gitcoord", "lock", Target(1), figures),
+        row("-free", "gitcoord / no coordination", "gitcoord", "free", None, {}),
+        row("-landing", "claimed when it lands / no coordination", "landing", "free", hot, {}),
+        row("-merge", "claimed when it lands / no coordination, both lines taken", "landing", "merge", None, {}),
     ]

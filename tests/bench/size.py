@@ -20,8 +20,8 @@ from tests.bench.build import (
     with_journal,
     with_views,
 )
-from tests.bench.measure import Result, Target, compare, interleave
-from tests.bench.place import Place
+from tests.bench.measure import Result, Target, compare, interleave, p50
+from tests.bench.place import Place, empty_repository
 
 _FEW = 10
 _SHORT = 100
@@ -163,4 +163,41 @@ def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
         target = Target(10) if words in _OF_ALL else Target(3)
         name = f"views-{words.replace(' --', '-').replace(' ', '-')}"
         found.append(compare(name, what, samples, "many", "few", target, "both after git gc"))
+    return found
+
+
+_SECONDS = {"doctor": 1.5, "audit": 5, "setup": 3}
+
+
+def checks(place: Place, cache: Path, rounds: int, files: int) -> list[Result]:
+    """Time `doctor`, `audit` and a repeated `setup`, which ends with doctor's short form, in a project of many files."""
+    where = cache / f"files-{files}"
+    empty_repository(place, where, ["README"])
+    place.run(where, "git", "config", "gc.auto", "0")  # `settle` packs, not a gc beside what is measured
+    for path in map(where.joinpath, spread_paths(files)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{path}\n")
+    place.run(where, "git", "coord", "setup", "--yes", "--no-tools")
+    place.run(where, "git", "add", ".")
+    place.run(where, "git", "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "-m", "policy")
+    settle(place, where)
+    os.chdir(where)
+    steps = {
+        "doctor": lambda _: place.timed("git", "coord", "doctor"),
+        "audit": lambda _: place.timed("git", "coord", "audit", "--fail-on", "critical"),
+        "setup": lambda _: place.timed("git", "coord", "setup", "--yes", "--no-tools"),
+    }  # fmt: skip
+    samples = interleave(max(2, rounds // 4), steps)
+    found = []
+    for name, limit in _SECONDS.items():
+        figures = {"rounds": len(samples[name]), "p50 ms": round(p50(samples[name]) * 1000)}
+        found.append(
+            Result(
+                f"checks-{name}",
+                f"git coord {name} in a project of {files:,} files: seconds",
+                p50(samples[name]),
+                Target(limit),
+                figures,
+            )
+        )
     return found

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.bench.__main__ import BENCHES, NEED_LFS
+from tests.bench.__main__ import BENCHES, NEED_BROWSER, NEED_LFS
 from tests.bench.build import spread_paths
 from tests.bench.lfs_server import running
 from tests.bench.measure import Target, compare, interleave
+from tests.bench.page import has_browser
 from tests.bench.place import ROOT, has_lfs, interpreter, make_shims
 from tests.bench.remote import KINDS
 
@@ -37,6 +38,7 @@ _ROWS = {
         "views-claim-list-mine": True,
         "views-coord-start": True,
     },
+    "checks": {"checks-doctor": True, "checks-audit": True, "checks-setup": True},
     "hooks": {
         "pre-commit": True,
         "pre-push": True,
@@ -72,6 +74,7 @@ _ROWS = {
     "why": {"why": True, "why-log": True},
     "handing": {"handing": True},
     "watch": {"watch": True, "watch-idle": True},
+    "page": {"page-paint": True, "page-event": True, "page-rest": True},
     "journal": {"journal": True},
     "tasks": {"tasks": True},
     "queue": {
@@ -81,14 +84,20 @@ _ROWS = {
         "queue-order": True,
         "queue-fairness": True,
         "queue-hand-over": True,
+        "queue-hand-over-told": True,
         "queue-ssh-order": True,
         "queue-ssh": True,
+        "queue-ssh-connections": True,
         "queue-many-claim": True,
         "queue-many-list": True,
         "queue-many-refused": False,
     },
-    "land": {"land-path": True, "land-3": True, "land-checks-3": True},
-    "fleet": {"fleet-3-hot": True, "fleet-3-hot-free": False, "fleet-3-spread": True, "fleet-3-spread-free": False},
+    "land": {"land-path": True, "land-ssh": True, "land-3": True, "land-checks-3": True, "land-3-lanes": True},
+    "fleet": {
+        f"fleet-3-{shape}{row}": target or (shape, row) == ("hot", "-landing")
+        for shape in ("hot", "spread")
+        for row, target in (("", True), ("-free", False), ("-landing", False), ("-merge", False))
+    },
 }
 
 
@@ -120,6 +129,7 @@ def test_quick_run(names: list[str], commands: Path, tmp_path: Path) -> None:
     data: dict[str, Any] = json.loads(out.read_text())
     assert set(data) == {"version", "date", "quick", "commands", "machine", "results", "skipped"}
     skipped = {name for name in names if name in NEED_LFS and not has_lfs()}
+    skipped |= {name for name in names if name in NEED_BROWSER and not has_browser()}
     assert data["quick"] is True and set(data["skipped"]) == skipped
     expected = {row: target for name in names if name not in skipped for row, target in _ROWS[name].items()}
     assert {row["name"]: row["target"] is not None for row in data["results"]} == expected

@@ -21,7 +21,7 @@ from tests.bench.measure import Failed, Result, Samples, Target, Timed, compare,
 from tests.bench.place import Place, earlier
 from tests.bench.remote import joined
 from tests.bench.size import repository
-from tests.server.servers import serving
+from tests.server.servers import Server, serving
 
 _BEFORE = "5d4d591f"
 _FEW = 10
@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     grants: int = 20  # of each
     seconds: float = 40.0  # of the race before
     clients: int = 16
+    idle: float = 6.0  # seconds for which all clients wait
     waiters: int = 1000
 
 
@@ -127,6 +128,7 @@ def _closed_loop(place: Place, before: Place, rounds: int, plan: Plan, note: str
         Result("queue-order", f"{what}: grants out of the order of tickets", past, Target(0), {}),
         Result("queue-fairness", f"{what}: fewest / most grants", least / most, Target(0.95, at_most=False), {"fewest": least, "most": most}),
         Result("queue-hand-over", f"{what}: from the start of a release to the next holder's answer / one git claim", p50(fair.hand_overs) / claim, Target(1.5), times),
+        Result("queue-hand-over-told", f"{what}: from the release's own answer to the next holder's / one git claim", p50(fair.answers) / claim, Target(1.5), {}),
     ]  # fmt: skip
 
 
@@ -198,6 +200,9 @@ def _over_ssh(place: Place, plan: Plan) -> list[Result]:
             if not (line := process.stderr.readline()).startswith(b"waiting: "):
                 raise Failed(f"client {n}: {line.decode(errors='replace')}")
             waiters.append(process)
+        before = _logins(server)
+        time.sleep(plan.idle)  # the first two ask each second, the others every five
+        opened = _logins(server) - before
         env["GITCOORD_AGENT"] = "holder"
         times, order = _hand_on(place, clones, waiters)
     what = f"{plan.clients} clients over ssh wait for one path"
@@ -205,7 +210,12 @@ def _over_ssh(place: Place, plan: Plan) -> list[Result]:
     return [
         Result("queue-ssh-order", f"{what}: granted out of order", order, Target(0), {}),
         Result("queue-ssh", f"{what}: from release to grant p50 / 2 s", p50(times) / 2, Target(1), figures),
-    ]
+        Result("queue-ssh-connections", f"{what}: connections opened in {plan.idle:g} s / clients", opened / plan.clients, Target(1), {"opened": opened}),
+    ]  # fmt: skip
+
+
+def _logins(server: Server) -> int:
+    return server.log.read_text(errors="replace").count("Accepted publickey")
 
 
 def _hand_on(

@@ -53,12 +53,12 @@ def _delivery(place: Place, where: Path, process: subprocess.Popen[bytes], numbe
 
 
 def _idle(pid: int, seconds: float) -> float:
-    before = _processor(pid)
+    before = processor(pid)
     time.sleep(seconds)
-    return _processor(pid) - before
+    return processor(pid) - before
 
 
-def _processor(root: int) -> float:
+def processor(root: int) -> float:
     """Seconds of processor time of a process, of those below it and of those below it that ended."""
     total, todo = 0, [root]
     while todo:

@@ -296,7 +296,7 @@ def test_waiting_ends_in_time(world: World) -> None:
     assert (done.code, done.out) == (3, "")
     lines = done.err.splitlines()
     place = '1st of 1; alice holds it: "busy"'
-    assert lines[:2] == [f"waiting: {place}", f"error: waited 1s: {place}"]
+    assert lines[:2] == [f"waiting: {place}", f"error: waited 1s: {place}; left the queue (ticket 5)"]
     assert lines[2].split()[:2] == ["src", "alice"]
     assert lines[3:] == [
         "hint: wait longer: git claim --wait 30m src",

@@ -1,7 +1,6 @@
 """Deadlocks on the rules alone: circles over paths, directories and units, and circles that the order of the queue makes and resolves.
 
-Each circle is told as a short history of claims, waits and releases. The first scenes have the shapes of PostgreSQL's isolation
-tests for deadlocks: two and eight in a circle, circles that exist only because of the order, and groups that share a lock.
+Each circle is told as a short history of claims, waits and releases. test_scenes.py has those of two databases, as a table.
 """
 
 from __future__ import annotations

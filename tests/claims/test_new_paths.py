@@ -9,12 +9,11 @@ import pytest
 
 from gitcoord.cli.meant import meant
 from tests.cli.support import World
-from tests.support import GitRepo
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
+def world(git_repo: Path) -> World:
+    return World(git_repo, ledger=True)
 
 
 # --- words like verbs -----------------------------------------------------------------------------------------------
@@ -28,6 +27,10 @@ def world(git_repo: GitRepo) -> World:
         ("lsit", "git claim list"),
         ("status", "git coord status"),
         ("stauts", "git coord status"),
+        ("status src/a.py", "git claim show src/a.py"),
+        ("lst", "git claim list"),
+        ("hlep", "git claim -h"),
+        ("rlaese src/a.py", "git claim release src/a.py"),
         ("log", "git coord log"),
         ("wait src/a.py", "git claim --wait 10m src/a.py"),
         ("unlock 'a b'", "git claim release 'a b'"),
@@ -53,7 +56,14 @@ def test_no_hint_names_a_command_that_ends_anothers_work(world: World) -> None:
         assert "kill" not in meant(word, []) and "takeover" not in meant(word, [])
 
 
-@pytest.mark.parametrize("word", ["dist", "lint", "logs", "tasks.md", "Status", "listing", "l", "s", "readme", "shop"])
+def test_words_of_other_tools_are_known_to_every_command(world: World) -> None:
+    assert "hint: git claim release src/a.py\n" in world.coord("unclaim", "src/a.py").err
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["dist", "lint", "logs", "tasks.md", "Status", "listing", "l", "s", "readme", "shop", "lib", "tests", "notes"],
+)
 def test_other_words_are_new_paths(world: World, word: str) -> None:
     assert world.claim(word).out.startswith(f"claimed {word} (new), token ")
 

@@ -194,6 +194,33 @@ def test_the_wait_that_closes_a_circle_is_refused(world: World) -> None:
     assert out.startswith(b"claimed docs")
 
 
+def test_a_wait_that_is_over_says_what_became_of_the_place(world: World) -> None:
+    """It is given up; one that `--queue` had taken stays as it was."""
+    world.take("src")
+    done = world.claim("--wait", "1s", "src", agent="bob")
+    assert done.code == 3 and "; left the queue (ticket 5)\n" in done.err, done
+    assert "waits" not in world.claim("list", "--json").json
+    _queue(world, "bob")
+    done = world.claim("--wait", "1s", "src", agent="bob")
+    assert done.code == 3 and "; your place in the queue stays (ticket 7)\n" in done.err, done
+    assert "git claim --leave src" in done.err and "--queue" not in done.err
+    assert [row["ticket"] for row in world.claim("list", "--json").json["waits"]] == [7]
+    with world.started("--wait", "60s", "src", agent="bob") as waiter:
+        _waits(waiter)
+        waiter.send_signal(signal.SIGINT)
+        assert b"interrupted: your place in the queue stays (ticket 7)" in waiter.communicate(timeout=30)[1]
+    world.free()
+    assert world.claims() == ["path/src/@bob"]
+
+
+def test_a_new_reason_alone_is_recorded(world: World) -> None:
+    world.take("src")
+    for reason in ("first", "second", "second"):
+        world.claim("--queue", "src", "-m", reason, agent="bob")
+    (row,) = world.claim("list", "--json").json["waits"]
+    assert (row["ticket"], row["reason"]) == (5, "second") and len(world.events()) == 6
+
+
 def test_what_does_not_go_together(world: World) -> None:
     assert "either --wait or --queue" in world.claim("src", "--wait", "1m", "--queue").err
     assert "--ticket goes with" in world.claim("src", "--ticket", "3").err

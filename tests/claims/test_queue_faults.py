@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +19,7 @@ from tests.claims.test_queue import _queue
 from tests.cli.support import World
 from tests.ledger.world import paths
 from tests.server.clocks import LIBRARY, Clock
-from tests.support import CLAIM
+from tests.support import CLAIM, ROOT
 
 pytestmark = pytest.mark.faults
 
@@ -111,6 +113,35 @@ def test_a_grant_between_the_last_look_and_ctrl_c_is_given_back(world: World) ->
     assert (waiter.returncode, world.claims()) in [(130, []), (0, ["path/src/@bob"])]
 
 
+def _call(common: Path) -> Any:
+    """A command in a repository that decides for itself."""
+    return SimpleNamespace(ctx=SimpleNamespace(repo=SimpleNamespace(common_dir=str(common)), remote="", store=None))
+
+
+_RUNG = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from gitcoord.claims.cli_sleep import Bell
+bell = Bell(os.curdir)
+if not bell._fds:
+    sys.exit("no notifications")
+open("tip.lock", "w").close()
+os.unlink("tip.lock")  # as for a ref that is only verified
+print(bell.wait(0.0)[0] != 0)
+open("tip.lock", "w").write("1")
+os.rename("tip.lock", "tip")
+print(bell.wait(5.0)[0] != 0, bell.wait(0.0)[0] != 0)
+"""
+
+
+def test_a_ref_that_moves_rings_once_and_one_that_is_verified_does_not(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _RUNG, str(ROOT)], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    if done.returncode:
+        assert "no notifications" in done.stderr, done
+        pytest.skip("no directory notifications here")
+    assert done.stdout.split() == ["False", "True", "False"], done
+
+
 class _Rings:
     """A bell that rings so often; before each ring something happens."""
 
@@ -133,7 +164,7 @@ def test_a_waiter_is_woken_by_its_own_grant(tmp_path: Path, held: bool, items: t
     own.parent.mkdir(parents=True)
     if held:
         own.write_text("1" * 40)
-    call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=SimpleNamespace(common_dir=str(tmp_path)), remote=""))
+    call = _call(tmp_path)
     rest = Rest(call, paths(*items), "bob")
     rest.patience = 3.0
     bell: Any = _Rings(lambda: None, lambda: own.write_text("2" * 40), lambda: None)
@@ -151,7 +182,7 @@ def test_who_waits_for_any_task_is_woken_by_the_one_that_is_reserved_for_it(tmp_
         (tasks / id).mkdir(parents=True)
         (tasks / id / f"@{agent}").write_text("1" * 40)
 
-    call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=SimpleNamespace(common_dir=str(tmp_path)), remote=""))
+    call = _call(tmp_path)
     rest = Rest(call, (NEXT,), "bob")
     rest.patience = 3.0
     bell: Any = _Rings(lambda: reserve("t1", "carol"), lambda: reserve("t2", "bob"), lambda: None)
@@ -174,7 +205,7 @@ def test_a_clock_that_is_wrong_by_ten_minutes_changes_no_order(world: World, ahe
     _queue(world, "carol")
     assert ask("dave") == 3
     times = [int(time) for time in world.git("log", "-3", "--format=%at", "gitcoord", "--").split()]
-    assert abs(times[0] - times[2] - ahead) < 60, "its clock is wrong indeed"
+    assert abs(times[0] - times[2] - ahead) < 300, "its clock is wrong indeed, however slow this machine is"
     assert list(_waiters(world)) == ["bob", "carol", "dave"]
     world.free()
     assert ask("carol") == 3, "bob's reservation has begun just now"

@@ -529,3 +529,16 @@ def test_any_requests(seed: int) -> None:
             world.do("release", Release(Actor(name)))
     assert not all_requests(world.state), "somebody waits for what nobody holds"
     world.check_replay()
+
+
+def test_a_takeover_takes_all_units_beside_those_of_the_person(world: World) -> None:
+    """Fewer would leave some free without a grant to those who wait."""
+    gpu = (Item("resource", "gpu"),)
+    world.must("claim", Take(Actor("alice"), gpu, units=2))
+    world.must("claim", Take(ADA, gpu, units=1))
+    world.must("wait", Wait(Actor("bob"), gpu, units=1))
+    (own,) = [claim for claim in world.claims("alice") if claim.path == "gpu"]
+    world.must("takeover", Takeover(ADA, gpu[0], own.token, "because"))
+    assert [(c.agent, c.units) for c in world.claims() if c.path == "gpu"] == [("ada", 3)] and waiting(world) == ["bob"]
+    event = world.must("release", Release(ADA, gpu)).events[-1]
+    assert [row["agent"] for row in event.granted] == ["bob"]

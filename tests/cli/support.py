@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import subprocess
+import termios
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -56,14 +57,20 @@ def _first_commit(top: Path) -> None:
     git(top, "commit", "-q", "-m", "work")
 
 
+def _first_ledger(top: Path, fold: bool) -> None:
+    World(top).init(fold=fold)
+
+
 class World:
     """A work tree with two committed files, and commands of agents in it."""
 
-    def __init__(self, top: Path, *, made: bool = False) -> None:
-        """Make a repository with one commit at `top`, unless it is `made` already."""
+    def __init__(self, top: Path, *, made: bool = False, ledger: bool = False, fold: bool = False) -> None:
+        """Make a repository with one commit at `top`, unless it is `made` already; with a `ledger`, as `init` makes it."""
         self.top = top
         self.coloured = False  # set where `color.ui = always`
-        if not made:
+        if ledger:
+            copy_template(top, _first_ledger, fold)
+        elif not made:
             copy_template(top, _first_commit)
 
     # --- the repository
@@ -166,10 +173,10 @@ class World:
             assert done.code == 0, done
 
     def at_terminal(
-        self, *words: str, argv: list[str] = CLAIM, env: dict[str, str] | None = None, agent: str = ""
+        self, *words: str, argv: list[str] = CLAIM, env: dict[str, str] | None = None, agent: str = "", columns: int = 0
     ) -> Done:
         """The same at a real terminal: what it shows, both streams in one."""
-        with self.terminal(*words, argv=argv, env=env, agent=agent) as shown:
+        with self.terminal(*words, argv=argv, env=env, agent=agent, columns=columns) as shown:
             return shown.end()
 
     def person(self, *words: str) -> Done:
@@ -184,8 +191,11 @@ class World:
         env: dict[str, str] | None = None,
         agent: str = "",
         err: int | None = None,
+        columns: int = 0,
     ) -> Iterator[Terminal]:
         master, slave = pty.openpty()
+        if columns:
+            termios.tcsetwinsize(slave, (24, columns))
         environ = {"TERM": "xterm", **self.environ(agent, env or {})}
         process = subprocess.Popen(
             [*argv, *words], cwd=self.top, env=environ, stdin=slave, stdout=slave, stderr=slave if err is None else err,

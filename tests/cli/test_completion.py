@@ -15,7 +15,7 @@ from gitcoord.cli.complete import offers
 from gitcoord.cli.table import COMMANDS, table_of
 from gitcoord.ledger.kinds import KINDS
 from tests.cli.support import World
-from tests.support import COORD, ROOT, GitRepo
+from tests.support import COORD, ROOT
 
 COMPLETION = ROOT / "docs/completion"
 GIT_COMPLETION = next(
@@ -96,9 +96,9 @@ def test_what_is_offered(command: str, line: str, wanted: list[str]) -> None:
 
 
 @pytest.fixture
-def world(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(git_repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> World:
     """A repository with something of everything, and `git coord` on PATH."""
-    world = World(Path(git_repo.workspace)).init()
+    world = World(git_repo, ledger=True)
     bin = tmp_path_factory.mktemp("bin")
     (bin / "git-coord").write_text(f'#!/bin/sh\nexec {shlex.join(COORD)} "$@"\n')
     (bin / "git-coord").chmod(0o755)
@@ -230,4 +230,4 @@ def test_tab_in_zsh(world: World) -> None:
 
 
 def test_every_kind_of_event_is_offered(world: World) -> None:
-    assert complete(world, "coord log --kind ") == list(KINDS)
+    assert sorted(complete(world, "coord log --kind ")) == sorted(KINDS)

@@ -16,7 +16,7 @@ from tests.support import COORD, git
 GIT = shutil.which("git")
 HOW = """how work goes here:
   git switch -c <branch>                  work lands on 'main' from a branch of yours
-  git claim <path> -m "why"               before you change what is shared: only gitcoord's own files so far
+  git claim <path> -m "why"               before you change what is shared: only gitcoord's own files so far; the rest is free
   git coord commit -m "..." -- <file>...  exactly your files, whatever others have staged
   git coord land                          your branch onto 'main'; it releases your claims
   git claim release <path>                what has landed otherwise, or what you did not change
@@ -445,7 +445,7 @@ def test_fsck(world: World) -> None:
 
 def test_resources(world: World) -> None:
     assert world.coord("resources") == Done(
-        0, "", 'hint: declare one in .gitcoord/config: [resource "gpu"] capacity = 2\n'
+        0, "", 'no resources are declared\nhint: declare one in .gitcoord/config: [resource "gpu"] capacity = 2\n'
     )
     world.commit(
         {

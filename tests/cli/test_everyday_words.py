@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Terminal, World
-from tests.support import COORD, GitRepo
+from tests.support import COORD
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
+def world(git_repo: Path) -> World:
+    return World(git_repo, ledger=True)
 
 
 def test_a_handoff_names_all_missing_sections_at_once(world: World) -> None:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 
@@ -38,14 +38,14 @@ def _make(path: Path, *, fold: bool = False) -> World:
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     """One repository for the whole table: what is refused leaves it as it was, what is granted is given back."""
-    with GitRepo() as repo:
-        yield _make(Path(repo.workspace))
+    with tempfile.TemporaryDirectory() as name:
+        yield _make(Path(name))
 
 
 @pytest.fixture(scope="module")
 def folding() -> Iterator[World]:
-    with GitRepo() as repo:
-        yield _make(Path(repo.workspace), fold=True)
+    with tempfile.TemporaryDirectory() as name:
+        yield _make(Path(name), fold=True)
 
 
 class Bad(NamedTuple):
@@ -365,9 +365,9 @@ SETTINGS = (
 
 
 @pytest.mark.parametrize("text, message", SETTINGS, ids=range(len(SETTINGS)))
-def test_settings_that_make_no_sense_are_no_grant(git_repo: GitRepo, text: str, message: str) -> None:
+def test_settings_that_make_no_sense_are_no_grant(git_repo: Path, text: str, message: str) -> None:
     """Exit 4, could not judge: not the caller's mistake. The ledger stays usable."""
-    world = World(Path(git_repo.workspace))
+    world = World(git_repo)
     world.commit({".gitcoord/config": text})
     world.init()
     before = world.refs()
@@ -379,16 +379,16 @@ def test_settings_that_make_no_sense_are_no_grant(git_repo: GitRepo, text: str, 
     assert world.claim("src").code == (4 if text == "[resource\n" else 0)
 
 
-def test_names_in_the_settings_cannot_upset_a_terminal(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
+def test_names_in_the_settings_cannot_upset_a_terminal(git_repo: Path) -> None:
+    world = World(git_repo)
     world.commit({".gitcoord/config": '[resource "a\x1b[31mb"]\n\twrite = x\x1b[32my\n'})
     world.init()
     assert world.coord("resources").code == 0
 
 
 @pytest.mark.parametrize("sync", ["ma\nin", "../x", "-x", "a b", "@{-1}"])
-def test_a_sync_branch_that_is_no_branch_name_is_refused(git_repo: GitRepo, sync: str) -> None:
-    world = World(Path(git_repo.workspace))
+def test_a_sync_branch_that_is_no_branch_name_is_refused(git_repo: Path, sync: str) -> None:
+    world = World(git_repo)
     before = world.refs()
     done = world.coord("init", f"--sync={sync}")
     assert done.code == 2, done

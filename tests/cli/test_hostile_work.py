@@ -6,12 +6,12 @@ What events may hold, whoever wrote them, is in tests/ledger/test_hostile_words.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.handoff.test_handoff import SAID
@@ -28,8 +28,8 @@ class Place(NamedTuple):
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
     """alice has t2, and has handed over h6; t5 is open."""
-    with GitRepo() as repo:
-        world = World(Path(repo.workspace)).init()
+    with tempfile.TemporaryDirectory() as name:
+        world = World(Path(name), ledger=True)
         world.coord("task", "add", "one")
         assert world.coord("task", "take", "t2").code == 0
         world.coord("task", "add", "two")

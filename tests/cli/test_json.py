@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.base import errors
 from gitcoord.ledger.kinds import KINDS, kind_of
@@ -101,8 +101,8 @@ def refused(done: Done, error: str, code: int = 1) -> Any:
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     """One repository with a little of everything; the tests below read it, or leave it as it was."""
-    with GitRepo() as repo:
-        world = World(Path(repo.workspace))
+    with tempfile.TemporaryDirectory() as name:
+        world = World(Path(name))
         world.commit({".gitcoord/config": '[resource "gpu"]\n\tcapacity = 2\n[resource "db"]\n\twrite = carol\n'})
         world.init()
         world.take("src/a.py", "docs", "-m", "fix", "--task", "T-1", "--nonce", "n1")
@@ -173,9 +173,9 @@ def test_no_kind_on_the_page_is_unknown() -> None:
     assert {name.removeprefix("Event: ") for name in TABLES if name.startswith("Event: ")} == {*KINDS, "every kind"}
 
 
-def test_the_ledger_is_as_described(git_repo: GitRepo) -> None:
+def test_the_ledger_is_as_described(git_repo: Path) -> None:
     """Every event and every file that ordinary work leaves."""
-    world = World(Path(git_repo.workspace)).init()
+    world = World(git_repo, ledger=True)
     world.take("src", "--nonce", "n1")
     world.claim("src", agent="bob")
     world.take("docs", agent="bob")
@@ -291,8 +291,8 @@ def test_check(world: World) -> None:
     assert row["allowed"] is False and row["paths"][0]["held"][0]["agent"] == "alice"
 
 
-def test_renew_release_disown_and_what_was_lost(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init()
+def test_renew_release_disown_and_what_was_lost(git_repo: Path) -> None:
+    world = World(git_repo, ledger=True)
     world.take("src")
     world.take("etc")
     holds(world.claim("renew", "--json"), "grant")
@@ -316,8 +316,8 @@ def test_renew_release_disown_and_what_was_lost(git_repo: GitRepo) -> None:
 # --- git coord -----------------------------------------------------------------------------------------------------
 
 
-def test_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
+def test_init(git_repo: Path) -> None:
+    world = World(git_repo)
     assert holds(world.coord("init", "--policy", "--json"), "set up")["policy"] == [
         ".gitcoord/config",
         ".gitcoord/rules.md",
@@ -335,8 +335,8 @@ def by_person(world: World, *words: str) -> Done:
     return done._replace(out=done.out.splitlines(keepends=True)[0])
 
 
-def test_sessions(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init()
+def test_sessions(git_repo: Path) -> None:
+    world = World(git_repo, ledger=True)
     assert holds(world.coord("start", "--json"), "started")["opened"] is True
     world.take("src")
     assert holds(world.coord("stop", "--json"), "stopped")["released"] == ["src"]
@@ -349,7 +349,7 @@ def test_sessions(git_repo: GitRepo) -> None:
 
 
 def test_the_queue(tmp_path: Path) -> None:
-    world = World(tmp_path).init()
+    world = World(tmp_path, ledger=True)
     world.take("src")
     place = world.claim("--queue", "src", "-m", "fix", "--json", agent="bob")
     assert place.code == 3 and list(wrong(place.json, "place in the queue")) == []
@@ -391,8 +391,8 @@ def test_looking(world: World) -> None:
 
 
 @pytest.mark.parametrize("way", [CHAIN, CONFIG])
-def test_hooks_setup_and_teardown(git_repo: GitRepo, tmp_path: Path, way: str) -> None:
-    world = World(Path(git_repo.workspace))
+def test_hooks_setup_and_teardown(git_repo: Path, tmp_path: Path, way: str) -> None:
+    world = World(git_repo)
     pretend(tmp_path, way)
     (tmp_path / "git-claim").write_text("#!/bin/sh\n")
     (tmp_path / "git-claim").chmod(0o755)
@@ -425,8 +425,8 @@ def test_hooks_setup_and_teardown(git_repo: GitRepo, tmp_path: Path, way: str) -
     assert holds(coord("teardown", "--yes"), "torn down")["archive"] == ""
 
 
-def test_fsck_with_differences(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init()
+def test_fsck_with_differences(git_repo: Path) -> None:
+    world = World(git_repo, ledger=True)
     commit = world.git("commit-tree", "gitcoord^{tree}", "-p", "gitcoord", "-m", "by hand")
     world.git("update-ref", "refs/heads/gitcoord", commit)
     assert holds(world.coord("fsck", "--json"), "fsck")["differences"]

@@ -128,10 +128,12 @@ def test_a_ledger_that_was_taken_away_is_brought_back(project: Project) -> None:
     assert one.coord("teardown", "--yes", agent="").code == 0
     done = one.coord("setup", "--no-tools", "--json")
     refused(done, "no-ledger", 1)
-    for hint in done.json["hints"][:2]:
-        command = hint[hint.index("git update-ref") :]
-        one.git(*[word.replace("''", "") for word in command.split()[1:]])
-    assert follow(one, done.json["hints"][2]).code == 0
+    for command in done.json["hints"][0].removeprefix("bring it back: ").split(" && "):
+        if command.startswith("git coord"):
+            assert follow(one, command).code == 0, command
+        else:
+            one.git(*[word.replace("''", "") for word in command.split()[1:]])
+    assert one.coord("fsck").out.startswith("clean")
     assert one.git("merge-base", "--is-ancestor", head, "gitcoord") == "" and one.claim("f").code == 0
 
 
@@ -539,6 +541,30 @@ def test_setup_after_teardown_leaves_the_policy_to_the_pull(project: Project) ->
     assert done.code == 0 and done.json["policy"] == [] and policy_files(two) == {}, done
     two.git("pull", "-q")
     assert two.claim("f", agent="bob").code == 0
+
+
+def test_a_clone_that_left_its_remote_joins_again_by_the_commands_that_were_printed(project: Project) -> None:
+    one = project.one
+    assert one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    project.share_policy(one)
+    row = one.coord("teardown", "--yes", "--json", agent="").json
+    for command in row["bring_back"]:
+        assert follow(one, command).code == 0, command
+    assert one.coord("status").out.startswith("nothing needs you") and one.claim("f").code == 0
+
+
+def test_status_leads_out_of_a_copy_of_the_remotes_ledger(project: Project) -> None:
+    """Somebody brought it back by hand, as if it were this clone's own."""
+    one = project.one
+    assert one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    project.share_policy(one)
+    archive = one.coord("teardown", "--yes", "--json", agent="").json["archive"]
+    for ref in ("refs/heads/gitcoord", "refs/gitcoord/tip"):
+        one.git("update-ref", ref, archive)
+    for _ in range(2):  # the ledger, then the hooks
+        need = one.coord("status", "--json", agent="").json["needs_you"][0]
+        assert follow(one, need["help"]).code == 0, need
+    assert one.coord("status", "--json").json["needs_you"] == [] and one.claim("f").code == 0
 
 
 def test_starter_files_of_a_clone_that_joined_are_not_in_the_way_of_the_policy(project: Project) -> None:

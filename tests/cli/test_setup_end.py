@@ -85,3 +85,11 @@ def test_over_a_remote_the_command_pushes_before_it_releases(fresh: World, tmp_p
     assert " && git push -q origin HEAD && git claim release" in hinted(text)
     follow(fresh, text)
     assert fresh.git("status", "--short") == "" and ".gitcoord" not in fresh.claim("list").out
+
+
+def test_a_new_ledger_at_a_remote_is_in_place(fresh: World, tmp_path: Path) -> None:
+    fresh.git("init", "-q", "--bare", str(tmp_path / "server.git"))
+    fresh.git("remote", "add", "origin", str(tmp_path / "server.git"))
+    fresh.git("push", "-q", "origin", "HEAD")
+    text = setup(fresh, "--remote", "origin")
+    assert "authority: 'origin'" in text and "ledger: " not in text, text

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.shared_remote import Shared
 from tests.cli.support import Done, World
@@ -23,8 +22,8 @@ from tests.support import COORD
 
 
 @pytest.fixture
-def shared(git_repo: GitRepo, tmp_path: Path) -> Iterator[Shared]:
-    yield Shared(World(Path(git_repo.workspace)), tmp_path)
+def shared(git_repo: Path, tmp_path: Path) -> Iterator[Shared]:
+    yield Shared(World(git_repo), tmp_path)
 
 
 def deploys(shared: Shared) -> dict[str, Any]:
@@ -432,8 +431,8 @@ def test_deploys(shared: Shared) -> None:
     assert list(row) == ["production"] and row["production"]["declared"] is False
 
 
-def test_without_a_remote(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
+def test_without_a_remote(git_repo: Path) -> None:
+    world = World(git_repo)
     world.commit({".gitcoord/config": '[deploy "here"]\n\tverify = "true"\n'})
     world.init()
     assert world.coord("deploy", "here", "--", sys.executable, "-c", "pass").code == 0

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.shared_remote import Shared
 from tests.cli.support import Done, World
@@ -17,8 +16,8 @@ from tests.support import COORD, git
 
 
 @pytest.fixture
-def shared(git_repo: GitRepo, tmp_path: Path) -> Iterator[Shared]:
-    yield Shared(World(Path(git_repo.workspace)), tmp_path)
+def shared(git_repo: Path, tmp_path: Path) -> Iterator[Shared]:
+    yield Shared(World(git_repo), tmp_path)
 
 
 def untouched(shared: Shared) -> tuple[str, str, str]:
@@ -208,9 +207,9 @@ def test_a_ref_that_cannot_be_read_is_not_no_ref(shared: Shared) -> None:
     assert (done.code, done.json["error"]) == (4, "could-not-judge")
 
 
-def test_nothing_committed_yet(git_repo: GitRepo) -> None:
-    top = Path(git_repo.workspace)
-    world = World(top).init()
+def test_nothing_committed_yet(git_repo: Path) -> None:
+    top = git_repo
+    world = World(top, ledger=True)
     world.git("checkout", "-q", "--orphan", "fresh")
     done = world.coord("sync")
     assert done.code == 2 and "nothing is committed" in done.err

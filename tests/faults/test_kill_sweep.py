@@ -61,7 +61,7 @@ _CHANGES = {
     "execve",
     "exit_group",
 }
-_SOME_CHANGES, _SOME_OTHERS = (60, 20) if SOAK else (9, 2)
+_SOME_CHANGES, _SOME_OTHERS = (60, 20) if SOAK else (4, 1)
 
 # Stands in PATH as `git`. The first child of the verb in VICTIM is run by strace, in its own process (-D), so that the
 # note of its locks names the right one.
@@ -233,19 +233,24 @@ def _state(seen: Any) -> tuple[int, frozenset[tuple[str, str, str, int]]]:
     return seen["seq"], frozenset((c["path"], c["agent"], c["mode"], c["token"]) for c in seen["claims"])
 
 
-def _sample(calls: list[tuple[Point, str]], *, every: bool = SOAK) -> list[Point]:
-    """All of them, or some: most of those that change something, a few of the others."""
+def _sample(stage: Stage, calls: list[tuple[Point, str]], *, every: bool = SOAK) -> list[Point]:
+    """All of them, or some: most of those that change something, a few of the others.
+
+    The scenes have one transaction and its `git update-ref` in common, so each scene takes points between those of the others.
+    """
+    part = list(SCENES).index(stage.name) / len(SCENES)
     if every:
         return [point for point, _ in calls]
     changes = [p for p, line in calls if p.name in _CHANGES or "O_CREAT" in line]
     others = [p for p, line in calls if not (p.name in _CHANGES or "O_CREAT" in line)]
-    return [*_evenly(changes, _SOME_CHANGES), *_evenly(others, _SOME_OTHERS)]
+    return [*_evenly(changes, _SOME_CHANGES, part), *_evenly(others, _SOME_OTHERS, part)]
 
 
-def _evenly(points: list[Point], count: int) -> list[Point]:
+def _evenly(points: list[Point], count: int, part: float) -> list[Point]:
+    """So many at equal distances, the first one `part` of a distance from the beginning."""
     if len(points) <= count:
         return points
-    return [points[round(i * (len(points) - 1) / (count - 1))] for i in range(count)]
+    return [points[int((i + part) * len(points) / count)] for i in range(count)]
 
 
 def _judge(stage: Stage, done: Done, where: str, turn: int) -> None:
@@ -284,14 +289,14 @@ def _judge(stage: Stage, done: Done, where: str, turn: int) -> None:
     world.git("fsck", "--strict", "--no-dangling")
 
 
-@pytest.fixture(params=list(SCENES))
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
-    return Stage(request.param, tmp_path)
+@pytest.fixture(scope="module", params=list(SCENES))
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    return Stage(request.param, tmp_path_factory.mktemp("stage"))
 
 
 def test_command_is_killed(stage: Stage) -> None:
     """The command dies at each of its system calls; its git children finish, or see the end of their input."""
-    for turn, point in enumerate(_sample(stage.points)):
+    for turn, point in enumerate(_sample(stage, stage.points)):
         stage.mirror.restore()
         done = stage.play(_killing(point))
         _judge(stage, done, f"command at {point}", turn)
@@ -299,7 +304,7 @@ def test_command_is_killed(stage: Stage) -> None:
 
 def test_update_ref_is_killed(stage: Stage) -> None:
     """git dies in the middle of the swap: the command finds out what came of it, clears the locks and tries again."""
-    for turn, point in enumerate(_sample(stage.profile("update-ref"))):
+    for turn, point in enumerate(_sample(stage, stage.profile("update-ref"))):
         stage.mirror.restore()
         done = stage.play([], victim="update-ref", point=point)
         assert done.code == 0 or stage.name == "init" and done.code == 4, f"update-ref at {point}: {done}"
@@ -308,20 +313,19 @@ def test_update_ref_is_killed(stage: Stage) -> None:
 
 def test_both_are_killed(stage: Stage) -> None:
     """No process is left that knows: the next writer finds the locks, their note and the torn refs."""
-    for turn, point in enumerate(_sample(stage.profile("update-ref"), every=False)):
+    for turn, point in enumerate(_sample(stage, stage.profile("update-ref"), every=False)):
         stage.mirror.restore()
         done = stage.play(_killing(stage.finds_out), victim="update-ref", point=point)
         _judge(stage, done, f"both at {point} of update-ref", turn)
 
 
+@pytest.mark.parametrize("stage", list(SCENES) if SOAK else ["expire"], indirect=True)
 @pytest.mark.parametrize("victim", ["cat-file", "config"])
 def test_reader_is_killed(stage: Stage, victim: str) -> None:
     """A reader that dies is an error, never an empty answer."""
-    if not SOAK and stage.name != "expire":
-        pytest.skip("only in a soak run")
-    points = _sample(stage.profile(victim), every=False)
+    points = _sample(stage, stage.profile(victim), every=False)
     assert points, f"git {victim} was not asked"
-    for turn, point in enumerate(points if SOAK else points[::3]):
+    for turn, point in enumerate(points):
         stage.mirror.restore()
         done = stage.play([], victim=victim, point=point)
         assert done.code in (0, 4), f"{victim} at {point}: {done}"

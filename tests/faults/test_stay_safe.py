@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import World
-from tests.support import CLAIM, GitRepo
+from tests.support import CLAIM
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
-    return World(Path(git_repo.workspace)).init()
+def world(git_repo: Path) -> World:
+    return World(git_repo, ledger=True)
 
 
 def holders(world: World) -> dict[str, str]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.cli.support import Done, World
-from tests.support import CLAIM, COORD, UNHOOKED, copy_template, git
+from tests.support import CLAIM, COORD, UNHOOKED, copy_template, forked_script, git
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push")
-_HOOK = """#!/bin/sh
-{filter}exec {claim} --gate {name} "$@"
-"""
 _FILTER = '[ "$1" = prepared ] || exit 0\n'
 SHARED = "shared/** gitcoord-claim\n"
 
 
-def _first_push(place: Path, attributes: str, config: str) -> None:
+def write_hooks(directory: Path) -> None:
+    """The hooks of the gates, each of which is run in a fork."""
+    for name in HOOKS:
+        first, rest = forked_script(CLAIM, "--gate", name).split("\n", 1)
+        (directory / name).write_text(f"{first}\n{_FILTER if name == 'reference-transaction' else ''}{rest}")
+        (directory / name).chmod(0o755)
+
+
+def _first_push(place: Path, attributes: str, config: str, fold: bool) -> None:
     world = World(place / "project")
     remote = place / "origin.git"
     git(place, "init", "-q", "--bare", "-b", "main", str(remote))
@@ -27,11 +31,8 @@ def _first_push(place: Path, attributes: str, config: str) -> None:
     files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
     world.commit({**files, **({".gitcoord/config": config} if config else {})}, "first")
     world.git("push", "-q", "-u", "origin", "main")
-    for name in HOOKS:
-        hook = world.top / ".git/hooks" / name
-        first = _FILTER if name == "reference-transaction" else ""
-        hook.write_text(_HOOK.format(filter=first, claim=shlex.join(CLAIM), name=name))
-        hook.chmod(0o755)
+    write_hooks(world.top / ".git/hooks")
+    world.init(fold=fold)
 
 
 class Project:
@@ -39,10 +40,10 @@ class Project:
 
     def __init__(self, place: Path, attributes: str = SHARED, config: str = "", *, fold: bool = False) -> None:
         self.place = place
-        copy_template(place, _first_push, attributes, config)
+        copy_template(place, _first_push, attributes, config, fold)
         self.top = place / "project"
         self.remote = place / "origin.git"
-        self.world = World(self.top, made=True).init(fold=fold)
+        self.world = World(self.top, made=True)
 
     # --- plain git
 

@@ -80,7 +80,7 @@ def test_a_missing_commit_is_named(repository: Facts, what: tuple[str, ...]) -> 
         repository.ask(*what)
     if what[0] != "had":
         assert f"{GONE[:12]} is not in this copy" in caught.value.message
-        assert "git coord sync --pull" in caught.value.hints[0]
+        assert "git fetch --all" in caught.value.hints[0]
 
 
 def test_what_git_cannot_do_is_told_as_such(repository: Facts) -> None:

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.gates.hooks.managers import EVENTS
 from gitcoord.gates.hooks.text import Kit, render
@@ -22,8 +21,8 @@ NO_PATH = {"PATH": "/nonexistent"}
 
 
 @pytest.fixture
-def place(git_repo: GitRepo, tmp_path: Path) -> Place:
-    return Place(Path(git_repo.workspace), tmp_path)
+def place(git_repo: Path, tmp_path: Path) -> Place:
+    return Place(git_repo, tmp_path)
 
 
 def call(

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.base.errors import StoreError
 from gitcoord.gates.hooks.cli import kit
@@ -25,8 +24,8 @@ OLD = '#!/bin/sh\n{ echo "old %s" "$@"; cat; } >>"$(git rev-parse --git-common-d
 
 
 @pytest.fixture(params=WAYS)
-def place(git_repo: GitRepo, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
-    place = Place(Path(git_repo.workspace), tmp_path, request.param)
+def place(git_repo: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    place = Place(git_repo, tmp_path, request.param)
     place.init()
     return place
 
@@ -558,8 +557,8 @@ def test_the_snippet_for_lefthook_works(place: Place) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_not_set_up_and_bare(git_repo: GitRepo, tmp_path: Path, way: str) -> None:
-    place = Place(Path(git_repo.workspace), tmp_path, way)
+def test_not_set_up_and_bare(git_repo: Path, tmp_path: Path, way: str) -> None:
+    place = Place(git_repo, tmp_path, way)
     done = place.coordinate("install-hooks", "--json")
     assert (done.code, done.json["error"]) == (2, "not-initialised")
     assert "git coord setup" in " ".join(done.json["hints"]) and not place.hook("pre-commit").exists()
@@ -593,9 +592,9 @@ def test_two_sections_are_made_one_first(place: Place) -> None:
 
 
 @pytest.fixture
-def newer(git_repo: GitRepo, tmp_path: Path) -> Place:
+def newer(git_repo: Path, tmp_path: Path) -> Place:
     """A repository with a git that says it is newer. An older git does not run such hooks: then the test runs them."""
-    place = Place(Path(git_repo.workspace), tmp_path, CONFIG)
+    place = Place(git_repo, tmp_path, CONFIG)
     place.init()
     pretend(place.bin, CONFIG)
     return place

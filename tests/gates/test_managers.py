@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.gates.hooks.managers import line_for
 from tests.cli.support import Done
@@ -25,8 +24,8 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def place(git_repo: GitRepo, tmp_path: Path) -> Place:
-    return Place(Path(git_repo.workspace), tmp_path, CHAIN)
+def place(git_repo: Path, tmp_path: Path) -> Place:
+    return Place(git_repo, tmp_path, CHAIN)
 
 
 def install_husky(place: Place) -> None:
@@ -78,7 +77,7 @@ def test_status_and_start_say_so_until_they_are_there(place: Place) -> None:
     place.coordinate("setup")
     line = "gates: pre-commit, pre-merge-commit, pre-push not in place here, so that changes are not judged"
     for words in (("status",), ("start",), ("start", "--brief")):
-        assert line in place.coord(*words).out and "git coord setup\n" in place.coord(*words).out, words
+        assert line in place.coord(*words).out and "git coord setup" in place.coord(*words).out, words
     assert place.coord("status", "--json").json["missing_gates"] == HUSKYS
     assert place.coord("start", "--json").json["missing_gates"] == HUSKYS
     place.ok("setup", "--edit-hooks")
@@ -251,6 +250,7 @@ def test_without_git_claim_a_gate_is_closed_and_says_so(place: Place) -> None:
     assert done.err.startswith(
         "gitcoord: pre-commit: could not judge this, so it is refused: git-claim is not where it was"
     )
+    assert "git coord repositories --uninstall-hooks" in done.err and "staged" not in done.err
     assert "./install.sh --uninstall --hooks" in done.err and "not found" not in done.err, done
     for event, code in (("prepare-commit-msg", 0), ("post-commit", 0), ("pre-push", 1), ("pre-merge-commit", 1)):
         script = ["sh", "-e", f".husky/{event}"]
@@ -400,3 +400,11 @@ def test_another_form_is_left_to_its_owner(place: Place, name: str, text: str) -
     done = place.coordinate("setup", "--edit-hooks")
     assert done.code == 1 and f"to be edited by hand: {name}" in done.err and "/gitcoord-hooks/pre-push" in done.out
     assert (place.top / name).read_text() == text
+
+
+def test_status_and_doctor_name_the_setup_that_edits_the_managers_files(place: Place) -> None:
+    place.write(".husky/pre-commit", "echo ran >>ran\n")
+    install_husky(place)
+    assert place.coordinate("setup").code == 1
+    assert "git coord setup --edit-hooks" in place.coordinate("status").out
+    assert "git coord setup --edit-hooks" in place.coordinate("doctor").out

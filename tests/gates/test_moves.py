@@ -44,7 +44,7 @@ class Clone(Repository):
     """A clone whose trunk, here and remote-tracking, is at m1; its remote `origin` is an empty repository."""
 
     def __init__(self, place: Path, settings: tuple[tuple[str, str], ...] = ()) -> None:
-        super().__init__(place / "clone", settings)
+        super().__init__(place / "clone", (("remote.origin.url", ""), *settings))
         self.origin = place / "origin.git"
         git(place, "init", "-q", "--bare", str(self.origin))
         git(self.top, "remote", "add", "origin", str(self.origin))

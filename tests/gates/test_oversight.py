@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import PERSON
+from tests.cli.support import PERSON, World
 from tests.gates.support import SHARED, Project
 
 CONFIG = """[role "warden"]
@@ -117,3 +117,9 @@ def test_an_agent_takes_no_gate_away_where_the_ledger_cannot_be_read(tmp_path: P
     project.unhooked("update-ref", "-d", "refs/heads/gitcoord")
     assert project.coord("uninstall-hooks", agent="boss").code == 4
     assert project.as_person("uninstall-hooks").code == 0
+
+
+@pytest.mark.parametrize("words", ["approve a5", "deny a5", "revive bob", "unhalt"])
+def test_where_nobody_is_named_the_hint_is_a_person_and_no_agents_name(world: World, words: str) -> None:
+    done = world.coord(*words.split(), agent="")
+    assert done.code == 2 and "only a person at a terminal may" in done.err and "GITCOORD_AGENT" not in done.err, done

@@ -103,10 +103,11 @@ def test_in_a_linked_work_tree(project: Project) -> None:
 def refuse_after(project: Project, command: str) -> None:
     """Something happens between the merge's checkout and the question whether the branch may move."""
     hook = project.top / ".git/hooks/reference-transaction"
-    lines = hook.read_text().split("\n")
+    asked = hook.rename(hook.with_name("asked"))
     once = f'[ ! -f "{project.place}/once" ] && : >"{project.place}/once"'
     between = f"input=$(cat); case $input in *refs/heads/main*) {once} && (unset GIT_DIR; {command}) ;; esac"
-    hook.write_text("\n".join([*lines[:2], between, lines[2] + " <<END", "$input", "END", ""]))
+    hook.write_text(f'#!/bin/sh\n{between}\nexec {asked} "$@" <<END\n$input\nEND\n')
+    hook.chmod(0o755)
 
 
 BETWEEN = {

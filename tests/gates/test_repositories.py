@@ -6,16 +6,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import Done
 from tests.gates.places import CHAIN, Place
 
 
 @pytest.fixture
-def places(git_repo: GitRepo, tmp_path: Path) -> list[Place]:
+def places(git_repo: Path, tmp_path: Path) -> list[Place]:
     """Two repositories that were set up, one with husky, and one that was not."""
-    tops = [Path(git_repo.workspace), tmp_path / "husky", tmp_path / "other"]
+    tops = [git_repo, tmp_path / "husky", tmp_path / "other"]
     for top in tops[1:]:
         subprocess.run(["git", "clone", "-q", tops[0], top], check=True, capture_output=True)
         subprocess.run(["git", "-C", top, "remote", "remove", "origin"], check=True)

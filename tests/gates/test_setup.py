@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import PERSON, Done
 from tests.gates.places import CHAIN, CONFIG, WAYS, Place, picture
@@ -20,8 +21,8 @@ POLICY = [".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"]
 
 
 @pytest.fixture(params=WAYS)
-def place(git_repo: GitRepo, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
-    return Place(Path(git_repo.workspace), tmp_path, request.param)
+def place(git_repo: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    return Place(git_repo, tmp_path, request.param)
 
 
 def at_terminal(place: Place, *words: str, answer: str = "", agent: str = "") -> Done:
@@ -41,7 +42,7 @@ def everything(place: Place) -> dict[str, tuple[str, int, bytes]]:
         ".git/refs/",
         ".git/index",
         ".git/COMMIT_EDITMSG",
-        ".git/gitcoord/settings",
+        ".git/gitcoord/config",
         ".git/gitcoord/policy.git",
     )
     return {name: row for name, row in picture(place.top).items() if not name.startswith(passing)}
@@ -135,6 +136,27 @@ def test_a_ledger_at_the_remote_is_told_before_anything_is_promised(place: Place
     place.ok("setup")
 
 
+def test_a_changed_policy_is_for_a_person_to_commit(place: Place) -> None:
+    place.ok("setup")
+    place.git(*UNHOOKED, "add", "-A")
+    place.git(*UNHOOKED, "commit", "-q", "-m", "policy")
+    place.write(".gitcoord/config", (place.top / ".gitcoord/config").read_text() + "# more\n")
+    hint = "and a person, at a terminal, runs: git claim .gitcoord/config"
+    assert hint in place.ok("setup").err and "look at them, then: git claim" in at_terminal(place, "setup").out
+
+
+def test_a_hook_without_gitcoord_says_what_a_refused_merge_leaves(place: Place) -> None:
+    place.ok("setup")
+    place.git("branch", "-q", "topic")
+    place.git("switch", "-q", "topic")
+    place.git(*UNHOOKED, "commit", "-q", "--allow-empty", "-m", "x")
+    place.git("switch", "-q", "main")
+    place.stand_in.unlink()
+    git = os.path.dirname(shutil.which("git") or "")
+    done = place.try_git("merge", "-q", "topic", env={"PATH": f"{git}:/usr/bin:/bin"})
+    assert done.code and "may have left its new files staged" in done.err and "pipx install" in done.err, done
+
+
 # --- teardown -----------------------------------------------------------------------------------------------------
 
 
@@ -183,6 +205,31 @@ def test_live_claims_are_named_and_nothing_is_touched(place: Place) -> None:
         n: r for n, r in before.items() if "gitcoord/" not in n
     }
     assert place.refs() == refs
+
+
+def test_a_person_is_told_where_to_read_what_they_may_do_about_live_claims(place: Place) -> None:
+    place.ok("setup")
+    place.take("src/a.py")
+    assert "git coord teardown -h" in at_terminal(place, "teardown", "--yes").out
+    assert "teardown -h" not in place.coordinate("teardown", "--yes").err
+
+
+def test_the_commands_for_what_stays_leave_nothing(place: Place) -> None:
+    place.write(".gitattributes", "*.png binary\n")
+    place.git("add", "-A")
+    place.git("commit", "-q", "-m", "attributes")
+    place.ok("setup")
+    place.git(*UNHOOKED, "add", "-A")
+    place.git(*UNHOOKED, "commit", "-q", "-m", "policy")
+    lines = place.ok("teardown", "--yes").out.splitlines()
+    first = lines.index("to remove them from the project, in its top directory:") + 1
+    for command in (line.strip() for line in lines[first : lines.index("gitcoord is gone from this repository")]):
+        subprocess.run(command, shell=True, cwd=place.top, check=True, capture_output=True)
+    delete = next(line for line in lines if line.startswith("to delete it for good: "))
+    place.git(*delete.partition(": git ")[2].split())
+    assert "gitcoord-claim" not in (place.top / ".gitattributes").read_text() and "gitcoord" not in str(place.refs())
+    assert place.git("status", "--porcelain") == "" and not (place.top / ".gitcoord/config").exists()
+    assert "not set up" in place.coordinate("status").err
 
 
 def test_force_is_for_a_person(place: Place) -> None:

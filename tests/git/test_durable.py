@@ -23,7 +23,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.world.open import environ, open_repository
 from tests.races.support import wait_until
-from tests.support import GitRepo, git
+from tests.support import git
 
 BOOT = "aaaaaaaa-1111"
 
@@ -127,8 +127,8 @@ def test_half_a_batch_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: py
     assert not (tmp_path / "objects" / oid[:2]).exists()
 
 
-def test_full_logs_are_removed_once_all_is_on_the_disk(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    top = Path(git_repo.workspace)
+def test_full_logs_are_removed_once_all_is_on_the_disk(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = git_repo
     git(top, "commit", "-q", "--allow-empty", "-m", "one")
     git(top, "config", "gitcoord.fsync", "true")
     monkeypatch.chdir(top)
@@ -235,8 +235,8 @@ def test_what_was_logged_comes_back_also_where_nothing_is_flushed_any_more(tmp_p
     assert not list((tmp_path / "redo").iterdir())
 
 
-def test_a_store_that_is_closed_leaves_no_descriptor(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(git_repo.workspace)
+def test_a_store_that_is_closed_leaves_no_descriptor(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(git_repo)
     counts = []
     for n in range(3):
         ctx = open_repository(environ(), writing=True)

@@ -14,7 +14,6 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import note_process
 from gitcoord.world.open import environ, open_repository
-from tests.support import GitRepo
 
 
 @pytest.mark.parametrize("size", [0, 1, 16383, 16384, 16385, 40000])
@@ -69,8 +68,8 @@ def test_what_is_appended_by_half_is_taken_back(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def ctx(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
-    monkeypatch.chdir(git_repo.workspace)
+def ctx(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    monkeypatch.chdir(git_repo)
     ctx = open_repository(environ(), writing=True)
     yield ctx
     ctx.store.close()

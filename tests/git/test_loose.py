@@ -14,7 +14,7 @@ from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.reader import UNSURE
 from gitcoord.git.store import Create, Object
 from gitcoord.world.open import open_repository
-from tests.support import GitRepo, git, plumbing_store, repo_at
+from tests.support import git, plumbing_store, repo_at
 
 pytestmark = pytest.mark.both_gits
 
@@ -22,8 +22,8 @@ REF = "refs/claims/path/a/@x"
 
 
 @pytest.fixture
-def top(git_repo: GitRepo) -> Path:
-    place = Path(git_repo.workspace)
+def top(git_repo: Path) -> Path:
+    place = git_repo
     git(place, "commit", "-q", "--allow-empty", "-m", "one")
     return place
 

@@ -11,12 +11,12 @@ import pytest
 
 from gitcoord.base.errors import StoreError
 from gitcoord.git.loose_writer import LooseObjects
-from tests.support import GitRepo, git
+from tests.support import git
 
 
 class Repository:
-    def __init__(self, git_repo: GitRepo) -> None:
-        self.top = git_repo.workspace
+    def __init__(self, git_repo: Path) -> None:
+        self.top = git_repo
         self.objects = Path(self.top) / ".git" / "objects"
         self.loose = self.open()
 
@@ -36,7 +36,7 @@ class Repository:
 
 
 @pytest.fixture
-def repository(git_repo: GitRepo) -> Repository:
+def repository(git_repo: Path) -> Repository:
     return Repository(git_repo)
 
 

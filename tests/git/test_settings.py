@@ -162,7 +162,7 @@ def test_what_another_may_have_made_up(
 ) -> None:
     age(Path(repo.common_dir, "config"))
     read(repo, "gitcoord.agent", monkeypatch)
-    memory = Path(repo.scratch, "settings")
+    memory = Path(repo.scratch, "config")
     memory.write_bytes(memory.read_bytes() + b"\0gitcoord.agent\nmallory")
     assert read(repo, "gitcoord.agent", monkeypatch) == "mallory", "it was believed until now"
     os.chown(memory if what == "the memory" else repo.common_dir, 65534, 65534)
@@ -172,9 +172,10 @@ def test_what_another_may_have_made_up(
 
 def test_secrets_are_not_written_down(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     git(Path(repo.worktree), "config", "http.extraHeader", "Authorization: secret-word")
+    git(Path(repo.worktree), "remote", "add", "origin", "https://me:secret-word@example.com/x")
     age(Path(repo.common_dir, "config"))
     read(repo, "gitcoord.agent", monkeypatch)
-    assert b"secret-word" not in Path(repo.scratch, "settings").read_bytes()
+    assert b"secret-word" not in Path(repo.scratch, "config").read_bytes()
 
 
 def test_work_trees_have_their_own(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from gitcoord.base.names import Oid
 from gitcoord.git.store import Object
 from gitcoord.git.tree import WIDE, Entry, TreeEditor, Trees, encode_tree, is_bucket, parse_tree
 from tests.git.memory_store import MemoryStore
-from tests.support import GitRepo, git, plumbing_store, repo_at
+from tests.support import git, plumbing_store, repo_at
 
 Files = dict[str, str]
 
@@ -280,8 +280,8 @@ def test_trees_are_read_as_written(found: dict[str, tuple[str, bytes]]) -> None:
 
 
 @pytest.mark.parametrize("object_format", ["sha1", "sha256"])
-def test_git_reads_them_and_finds_nothing_wrong(object_format: str, git_repo: GitRepo, tmp_path: Path) -> None:
-    top = Path(git_repo.workspace)
+def test_git_reads_them_and_finds_nothing_wrong(object_format: str, git_repo: Path, tmp_path: Path) -> None:
+    top = git_repo
     if object_format == "sha256":
         top = tmp_path / "sha256"
         git(tmp_path, "init", "--quiet", "--object-format=sha256", str(top))

@@ -11,7 +11,7 @@ import pytest
 from gitcoord.base.names import Oid
 from gitcoord.git.repo import Repo
 from tests.git.memory_store import MemoryStore
-from tests.support import GitRepo, git, plumbing_store, repo_at
+from tests.support import git, plumbing_store, repo_at
 
 if TYPE_CHECKING:
     from gitcoord.git.store import Store
@@ -51,16 +51,16 @@ class World:
         return plumbing_store(self.repo, self.store.oid_length, asking=self._asking)
 
 
-def make_world(kind: str, place: Path, git_repo: Callable[[], GitRepo]) -> World:
+def make_world(kind: str, place: Path, git_repo: Callable[[], Path]) -> World:
     if kind == "memory":
         return World(MemoryStore(), None, None)
     if kind in ("sha1", "asking", "packed"):
-        top, asking = Path(git_repo().workspace), kind == "asking"
+        top, asking = git_repo(), kind == "asking"
         repo = repo_at(top / ".git", worktree=top)
         store = plumbing_store(repo, 40, asking=asking)
         return World(store, repo, top, packed=kind == "packed", asking=asking)
     if kind == "worktree":
-        main, top = Path(git_repo().workspace), place / "linked"
+        main, top = git_repo(), place / "linked"
         git(main, "commit", "--quiet", "--allow-empty", "-m", "first")
         git(main, "worktree", "add", "--quiet", str(top))
         repo = repo_at(main / ".git/worktrees/linked", common=main / ".git", worktree=top)

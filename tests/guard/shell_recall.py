@@ -1,4 +1,4 @@
-"""The table of commands about one held file: read, and asked of the guard's parser. No row is ever run.
+"""The table of commands about one held file: read, and asked of the guard's parser. Only what is missed is ever run, by test_after_look.py.
 
 `python -m tests.guard.shell_recall [table] [--misses]` prints recall and precision of both halves by family; with `--misses` also the
 misses of the half that may be looked at. Of another table only the figures are printed.
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from gitcoord.shell.parse import analyse
 
 TABLE = Path(__file__).parent / "shell_held_file.txt"
+SECOND_TABLE = TABLE.with_name("shell_second_table.txt")
 HELD = "src/a.py"
 A = "import os\nVALUE = 'old'\nprint(VALUE)\n"
 FILES = {

@@ -17,20 +17,21 @@ ATTRIBUTES = "shared/** gitcoord-claim\nsecret/** gitcoord-read=deny\nasked/** g
 CONFIG = "[guard]\n\tautoclaim = true\n"
 
 
-def _two_commits(place: Path, attributes: str, config: str) -> None:
+def _two_commits(place: Path, attributes: str, config: str, init: bool) -> None:
     files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
-    World(place / "project").commit({**files, **({".gitcoord/config": config} if config else {})})
+    world = World(place / "project")
+    world.commit({**files, **({".gitcoord/config": config} if config else {})})
+    if init:
+        world.init()
 
 
 class Project:
     """One work tree with shared and free files, and those who speak through their tools in it."""
 
     def __init__(self, place: Path, *, attributes: str = ATTRIBUTES, config: str = CONFIG, init: bool = True) -> None:
-        copy_template(place, _two_commits, attributes, config)
+        copy_template(place, _two_commits, attributes, config, init)
         self.top = place / "project"
         self.world = World(self.top, made=True)
-        if init:
-            self.world.init()
 
     def speaker(
         self, conversation: str = "c1", tool: str = "claude", subagent: str = "", cwd: Path | None = None

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.guard.protocol import TOOLS, Speaker, context, reason, understood
+from tests.guard.shell_recall import HELD, SECOND_TABLE, TABLE, is_told, rows, tree
 from tests.guard.support import CONFIG, Project
 from tests.guard.test_holds import act
+from tests.support import UNHOOKED
 
 MAKEFILE = "fmt:\n\tsed -i s/one/ONE/ free/x\n"
 # No parser tells these names.
@@ -223,3 +225,33 @@ def test_a_teardown_leaves_what_was_kept(held: Project) -> None:
     assert held.world.person("teardown", "--yes").code == 0
     (ref,) = [ref for ref in held.world.git("for-each-ref", "--format=%(refname)").split() if ref.endswith("/before")]
     assert ref.startswith("refs/gitcoord-archive/") and held.world.git("show", f"{ref}:free/x") == "one's"
+
+
+def test_every_overwrite_that_the_parser_missed_is_told(tmp_path: Path) -> None:
+    """The rows of both tables of commands that are not denied before they run, run for real: none changes the held file unseen."""
+    project = Project(tmp_path)
+    tree(project.top)
+    start = project.world.git("rev-parse", "HEAD")
+    project.claim(HELD, agent="bob")
+    two = project.speaker("c-two")
+    missed = [
+        row
+        for file in (TABLE, SECOND_TABLE)
+        for row in rows(file)
+        if row.writes and not is_told(project.top, row.command)
+    ]
+    told = 0
+    for row in missed:
+        project.world.git(*UNHOOKED, "checkout", "-q", "-f", "-B", "main", start)
+        if understood("claude", project.send(two.shell(row.command))) == "deny":
+            continue
+        subprocess.run(
+            row.command, shell=True, executable="/bin/bash", cwd=project.top, check=False, capture_output=True
+        )
+        words = context(project.send(two.shell(row.command, after=True)))
+        if project.world.git(
+            "diff", "--name-only", "HEAD", "--", HELD
+        ):  # else it is as some commit has it, and nothing of bob's is gone
+            assert f"{HELD}: bob holds it" in words, (row, words)
+            told += 1
+    assert told >= 3  # tools that are not installed here change nothing

@@ -131,7 +131,7 @@ def test_form(tmp_path: Path, name: str) -> None:
         line.startswith("hint: ") for line, kind in zip(lines[1:], kinds) if kind == 2
     ), text
     hints = [line for line in lines if line.startswith("hint: ")]
-    assert 1 <= len(hints) <= 4, text
+    assert 1 <= len(hints) <= 2, text
     assert not any(word in text for word in FORBIDDEN), text
     for command in (found[1] for hint in hints if (found := HINTS.fullmatch(hint))):
         assert "<" not in command, f"{command!r} does not work as it stands"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.guard.support import Project
+from tests.support import UNHOOKED
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini", "cursor", "copilot", "opencode", "windsurf"])
@@ -38,3 +41,19 @@ def test_a_denial_tells_too(project: Project) -> None:
     project.world.claim("--queue", "shared/a", agent="bob")
     said = project.send(project.speaker(tool="gemini").write("shared/b"), env)
     assert b"carol holds it" in said.out + said.err and b"bob waits for shared/a" in said.out + said.err
+
+
+def test_a_start_has_at_most_25_lines_with_all_its_news(project: Project) -> None:
+    project.world.write(".gitcoord/rules.md", "".join(f"{number}. Do it.\n" for number in range(1, 20)))
+    project.world.git("add", "-A")
+    project.world.git(*UNHOOKED, "commit", "-qm", "rules")
+    names = [f"n{number}" for number in range(12)]
+    project.claim(*(f"shared/{name}" for name in names), agent="alice")
+    for name in names:
+        project.world.claim("--queue", f"shared/{name}", agent="bob")
+        project.claim(f"free/{name}", agent=f"other-{name}")
+    project.claim("release", "--all", agent="alice")
+    text = json.loads(project.send(project.speaker().start(), {"GITCOORD_AGENT": "bob"}).out)
+    lines = text["hookSpecificOutput"]["additionalContext"].splitlines()
+    assert len(lines) <= 25 and "gitcoord: 4 more of the queue: git claim list" in lines, lines
+    assert "the other rules are in " in "".join(lines) and "other-n0 holds free/n0" in lines

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_git import GitRepo
 
 from gitcoord.guard import tools
 from gitcoord.guard.setup import jsontext, plan, sections, settings, texts
@@ -549,8 +548,8 @@ _BEFORE = (
 
 
 @pytest.fixture
-def repository(git_repo: GitRepo, tmp_path: Path) -> Repository:
-    return Repository(Path(git_repo.workspace), tmp_path, CHAIN)
+def repository(git_repo: Path, tmp_path: Path) -> Repository:
+    return Repository(git_repo, tmp_path, CHAIN)
 
 
 def test_setup_shows_does_repeats_and_teardown_undoes(repository: Repository) -> None:

@@ -22,6 +22,7 @@ def test_said_until_the_guard_was_asked(project: Project, tool: str) -> None:
     for done in (project.world.claim("shared/a", agent="", env=env), project.world.coord("start", agent="", env=env)):
         assert done.code == 0 and "does not run here: no event of this conversation" in done.err, done
         assert "git coord setup --user" in done.err
+        assert ("nobody judges your commits there" in done.err) == (tool == "gemini")
     project.send(project.speaker(tool=tool).read("free/x"))
     for done in (project.world.claim("shared/b", agent="", env=env), project.world.coord("start", agent="", env=env)):
         assert done.code == 0 and "does not run here" not in done.err, done

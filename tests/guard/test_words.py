@@ -22,6 +22,15 @@ def test_who_holds_it_and_how_long_still(project: Project) -> None:
     ]
 
 
+def test_one_next_command_for_several_held_files(project: Project) -> None:
+    project.claim("shared/a", "shared/b", agent="bob")
+    words = reason("claude", project.send(project.speaker().shell("sed -i s/a/b/ shared/a shared/b")))
+    assert [line for line in words.splitlines() if line.startswith("hint: ")] == [
+        "hint: wait for it: git claim --wait 10m shared/a shared/b",
+        "hint: or go on meanwhile: git claim --queue shared/a shared/b",
+    ]
+
+
 @pytest.mark.parametrize(
     ("command", "hint"),
     [

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.handoff.model import SECTIONS, document
 from tests.cli.support import World
@@ -18,9 +17,9 @@ DOCUMENT = {s.key: f"{s.title}: one\n\n- two" for s in SECTIONS}
 
 
 @pytest.fixture
-def world(git_repo: GitRepo) -> World:
+def world(git_repo: Path) -> World:
     """alice holds src/a.py and has committed there."""
-    world = World(Path(git_repo.workspace)).init()
+    world = World(git_repo, ledger=True)
     world.take("src/a.py", "-m", "parsing")
     world.commit({"src/a.py": "new\n"}, "the lexer")
     return world
@@ -140,8 +139,8 @@ def test_declining_and_taking_back(world: World) -> None:
     clean(world)
 
 
-def test_help(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
+def test_help(git_repo: Path) -> None:
+    world = World(git_repo)
     assert "accept" in world.handoff("-h").out and "--assumptions" in world.handoff("new", "-h").out
     assert world.handoff("nonsense").code == 2 and world.handoff("accept").code == 2
 

@@ -190,6 +190,15 @@ def test_the_mcp_server_comes_along_unless_it_is_left_out(home: Home, installed:
     assert installed.ok("git", "coord", "mcp") == ""  # its client is gone at once
 
 
+def test_the_page_comes_along_unless_it_is_left_out(home: Home, installed: Home, tmp_path: Path) -> None:
+    home.ok(INSTALLER, "--without-page")
+    home.ok("git", "init", "-q", tmp_path)
+    missing = home.run("git", "coord", "page", cwd=tmp_path)
+    assert missing.returncode == 2 and "./install.sh --with-page" in missing.stderr
+    assert home.run(INSTALLER, "--with-page", "--dry-run").returncode == 0, "the default by its name"
+    assert "gitcoord is not set up" in installed.run("git", "coord", "page", "--no-open", cwd=tmp_path).stderr
+
+
 def test_says_what_it_does_meanwhile_and_what_to_add_to_path(home: Home) -> None:
     told = home.ok(INSTALLER, PATH=os.environ["PATH"])
     assert f'export PATH="{home.bin}:$PATH"' in told
@@ -338,7 +347,9 @@ def test_hooks_that_stay_say_what_to_do_without_gitcoord(hooked: tuple[Home, lis
     assert result.returncode == 0 and str(repositories[0]) in result.stdout and "--hooks" in result.stderr
     refused = commits(home, repositories[0])
     assert refused.returncode != 0 and "./install.sh --uninstall --hooks" in refused.stderr
-    assert "git coord" not in refused.stderr and "git claim" not in refused.stderr, "these commands are gone"
+    first, _, then = refused.stderr.partition("hint: to leave it for good, a person then runs: ")
+    assert "install gitcoord again" in first and "git coord" in then
+    assert "git coord" not in first and "git claim" not in first, "these commands are gone until then"
     home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
     assert all(commits(home, repository).returncode == 0 for repository in repositories)
     assert not home.data.exists()

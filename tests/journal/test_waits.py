@@ -57,7 +57,7 @@ def test_log_tells_the_length_and_who_got_it(world: World) -> None:
     _queue(world, "carol")
     world.claim("--leave", agent="carol")
     world.free()
-    told = [line.split("  ")[-1] for line in world.coord("log").out.splitlines()]
+    told = [line.split("  ")[-1].strip() for line in world.coord("log").out.splitlines()]
     assert told[0] == "release src by alice; bob gets src"
     assert any(line.startswith("wait for src by bob; waited ") and line.endswith("s, granted") for line in told)
     assert any(line.startswith("wait for src by carol; waited ") and line.endswith("s, withdrawn") for line in told)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.support import UNHOOKED
@@ -88,8 +87,8 @@ def test_a_deploy_of_released_work(world: World) -> None:
     assert f"bob deployed {commit[:12]} to production: ok" in story(world, "@deploy/production")
 
 
-def test_folded_case(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init(fold=True)
+def test_folded_case(git_repo: Path) -> None:
+    world = World(git_repo, ledger=True, fold=True)
     world.take("--", "SRC/New.py")
     assert story(world, "src/new.PY") == ["alice claimed it"]
 
@@ -102,9 +101,9 @@ def test_hostile_words_are_shown_harmlessly(world: World) -> None:
     assert world.coord("why", ".").code == 0
 
 
-def test_a_path_is_found_however_it_is_spelled(git_repo: GitRepo) -> None:
+def test_a_path_is_found_however_it_is_spelled(git_repo: Path) -> None:
     """git looks for the events: not as its settings would have it, nor by the letter."""
-    world = World(Path(git_repo.workspace)).init(fold=True)
+    world = World(git_repo, ledger=True, fold=True)
     world.git("config", "grep.patternType", "perl")
     world.git("config", "i18n.logOutputEncoding", "UTF-16")
     for name in ("SRC/A.py", 'docs/a "b" [c].md', "docs/stra\u00dfe", "docs/back\\slash", "docs/tab\there"):
@@ -178,3 +177,9 @@ def test_the_index_follows_the_ledger(world: World) -> None:
 def rewind(world: World, commit: str) -> None:
     for ref in ("refs/heads/gitcoord", "refs/gitcoord/tip"):
         world.git(*UNHOOKED, "update-ref", ref, commit)
+
+
+def test_of_an_agents_name_the_log_is_named(world: World) -> None:
+    world.take("src/a.py")
+    assert world.coord("why", "alice").err == "hint: what that agent did: git coord log --agent alice\n"
+    assert "src/a.py" in world.coord("log", "--agent", "alice").out and world.coord("why", "nobody").err == ""

@@ -12,7 +12,10 @@ from gitcoord.world.open import environ, open_repository
 from tests.cli.support import Done, World
 from tests.support import COORD, git, run_command
 
-POLICY = "[land]\n\tcheck = true\n"
+
+def lines(**changed: str) -> str:
+    """The text of the file `text`, with some of its lines changed: `l5="new"`."""
+    return "".join(f"{changed.get(f'l{n}', f'line {n}')}\n" for n in range(20))
 
 
 class Trunk:
@@ -21,14 +24,15 @@ class Trunk:
     def __init__(self, world: World, policy: str = "", marks: str = "") -> None:
         self.world = world
         self.top = world.top
-        files = {"text": "".join(f"line {n}\n" for n in range(20)), ".gitcoord/config": policy or "[gitcoord]\n"}
+        files = {"text": lines(), ".gitcoord/config": policy or "[gitcoord]\n"}
         world.commit({**files, ".gitattributes": marks or "# none\n"}, "policy")
 
     def branch(self, agent: str, files: dict[str, str | None], base: str = "main") -> Path:
         """A work tree of this agent with one commit on a branch of its name: these contents; None deletes."""
         tree = self.top.parent / f"{self.top.name}-{agent}"
         self.world.git("worktree", "add", "-q", "-b", agent, str(tree), base)
-        self.commit(agent, files)
+        if files:
+            self.commit(agent, files)
         return tree
 
     def tree(self, agent: str) -> Path:

@@ -1,4 +1,4 @@
-"""SIGKILL at any step of a landing: the next landing, by the same agent or another, makes trunk and ledger agree."""
+"""SIGKILL at any step of a landing, here and at a remote: the next landing, by the same agent or another, makes trunk and ledger agree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import World
+from tests.cli.support import Done, World
 from tests.faults.test_kill_sweep import STRACE, WHY_NOT, Point, _killing
 from tests.landing.support import Trunk
+from tests.ledger.remote.support import Fleet
 from tests.support import COORD, git
 
 SOAK = os.environ.get("GITCOORD_SOAK") == "1"
@@ -22,100 +23,164 @@ pytestmark = [
     pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-"),
     pytest.mark.timeout(7200 if SOAK else 300),
 ]
-_POINTS = 400 if SOAK else 14
 # A child of git, a ref or a note: what a step of a landing is made of.
 _STEPS = ("vfork", "clone", "clone3", "rename", "unlink", "flock", "mkdir", "rmdir", "wait4")
 
 
-class Stage:
-    """alice is about to land a branch that completes a task, bob another; trunk is checked out."""
+class Here:
+    """One repository: a check, a marked path, a merge, and trunk checked out."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place / "stage"
-        (self.place / "repo").mkdir(parents=True)
-        self.world = World(self.place / "repo").init()
-        self.trunk = Trunk(self.world, policy="[land]\n\tcheck = test -e text\n", marks="text gitcoord-claim\n")
-        self.trunk.branch("alice", {"text": "alice\n"})
-        self.trunk.branch("bob", {"bob": "bob\n"})
-        self.world.commit({"other": "x\n"}, "other work")
-        self.task = self.world.coord("task", "add", "do it", "--json").json["tasks"][0]["id"]
-        assert self.world.coord("task", "take", self.task).code == 0
-        self.saved = place / "saved"
-        shutil.copytree(self.place, self.saved, symlinks=True)
+    points = 400 if SOAK else 10
+    bob_first = True
+    killed_after = 0
 
-    def restore(self) -> None:
-        """Put all work trees back, in the same directories: a copy elsewhere would be no authority."""
-        for entry in [*self.trunk.top.iterdir(), *(self.trunk.top / ".git").iterdir(), *self.place.iterdir()]:
-            if entry in (self.trunk.top, self.trunk.top / ".git"):
-                continue
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
-        shutil.copytree(self.saved, self.place, symlinks=True, dirs_exist_ok=True)
-        for tree in (self.trunk.top, self.trunk.tree("alice"), self.trunk.tree("bob")):
-            git(tree, "update-index", "-q", "--refresh")
-
-    def play(self, tracer: list[str]) -> int:
-        """Run alice's landing under the tracer, and wait until all its processes have ended."""
-        reader, writer = os.pipe()
-        try:
-            done = subprocess.run(
-                [*tracer, *COORD, "land", "--task", self.task], cwd=self.trunk.tree("alice"),
-                env=self.world.environ("alice", {}), stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                pass_fds=(writer,), timeout=100,
-            )  # fmt: skip
-        finally:
-            os.close(writer)
-        with os.fdopen(reader, "rb") as pipe:
-            pipe.read()
-        assert b"Traceback" not in done.stderr, done.stderr
-        return done.returncode
-
-    def points(self) -> list[Point]:
-        trace = self.place.parent / "trace"
-        assert self.play([STRACE, "-o", str(trace)]) == 0
-        seen: Counter[str] = Counter()
-        found = []
-        for line in trace.read_text(errors="replace").splitlines():
-            call = re.match(r"(\w+)\(", line)
-            if call:
-                seen[call[1]] += 1
-                if call[1] in _STEPS:
-                    found.append(Point(call[1], seen[call[1]]))
-        count = min(_POINTS, len(found))
-        return [found[round(i * (len(found) - 1) / (count - 1))] for i in range(count)]
-
-    def done(self) -> bool:
-        return str(self.world.coord("task", "show", self.task, "--json").json["task"]["state"]) == "done"
-
-    def landed(self) -> bool:
-        return self.trunk.show("text") == "alice"
-
-
-def test_a_landing_is_killed(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    for turn, point in enumerate(stage.points()):
-        stage.restore()
-        stage.play(_killing(point))
-        where = f"killed at {point}"
-        assert stage.landed() or not stage.done(), f"{where}: the task is done, and its commit is not on trunk"
-        if turn % 2:
-            stage.world.fall_silent("alice")
-            other = stage.trunk.land("bob", "--wait", "20s")
-            assert other.code == 0 and stage.trunk.show("bob") == "bob", f"{where}: {other}"
-            assert stage.landed() == stage.done(), f"{where}: trunk and ledger do not agree: {other}"
-        if not stage.done():
-            again = stage.trunk.land("alice", "--task", stage.task)
-            assert again.code == 0, f"{where}: {again}"
-        assert stage.landed() and stage.done(), where
-        subjects = stage.world.git("log", "--format=%s", "main").splitlines()
-        assert subjects.count("work of alice") == 1 and subjects.count("Merge branch 'alice'") == 1, (
-            f"{where}: {subjects}"
+    def __init__(self, place: Path, lanes: int) -> None:
+        (place / "repo").mkdir()
+        self.world = World(place / "repo", ledger=True)
+        self.trunk = Trunk(
+            self.world, policy=f"[land]\n\tcheck = test -e text\n\tlanes = {lanes}\n", marks="text gitcoord-claim\n"
         )
-        assert stage.world.git("status", "--porcelain") == "", where
-        assert (stage.trunk.top / "text").read_text() == "alice\n", where
-        assert git(stage.trunk.tree("alice"), "log", "-1", "--format=%s") == b"work of alice\n", where
-        if not turn % 2:
-            assert stage.trunk.land("bob").code == 0
-        stage.trunk.nothing_left()
+        self.words, self.env = COORD, self.world.environ("alice", {})
+        for agent in ("alice", "bob"):
+            self.trunk.branch(agent, {agent: "\n"})
+        self.tree = self.trunk.tree("alice")
+
+    def coord(self, *words: str) -> Done:
+        return self.world.coord(*words, agent="alice")
+
+    def begin(self, number: int) -> None:
+        """Branches of alice and bob, and trunk that has moved on."""
+        for agent, name in (("alice", "text"), ("bob", "bob")):
+            git(self.trunk.tree(agent), "switch", "-q", "-C", agent, "main")
+            self.trunk.commit(agent, {name: f"{number}\n"}, f"{agent} {number}")
+        self.world.commit({"other": f"{number}\n"}, "other work")
+
+    def landed(self, number: int) -> bool:
+        return self.trunk.show("text") == str(number)
+
+    def bob_lands(self) -> Done:
+        self.world.fall_silent("alice")
+        return self.trunk.land("bob", "--wait", "20s")
+
+    def subjects(self) -> list[str]:
+        return self.world.git("log", "--format=%s", "main").splitlines()
+
+    def landings(self) -> int:
+        return len([words for words in self.world.events() if words.startswith("land alice on main")])
+
+    def assert_sound(self) -> None:
+        assert self.world.git("status", "--porcelain") == ""
+        assert (self.trunk.top / "text").read_text() == self.trunk.show("text") + "\n"
+        self.trunk.nothing_left()
+
+
+class There:
+    """Two clones of a server, which alone has trunk: ledger and trunk move in one push."""
+
+    points = 400 if SOAK else 6
+    killed_after = 0  # points at which it had landed when it was killed
+
+    def __init__(self, place: Path, lanes: int) -> None:
+        self.fleet = Fleet(place)
+        self.one, self.two = self.fleet.machines
+        self.bob_first = lanes == 1  # else it would wait for a minute, until the turn that alice left is over
+        if lanes > 1:
+            self.one.commit({".gitcoord/config": f"[land]\n\tcheck = true\n\tlanes = {lanes}\n"})
+            self.one.git("push", "-q", "origin", "main")
+            self.two.git("pull", "-q")
+        self.fleet.joined()
+        self.env = {**self.one.env, "GITCOORD_AGENT": "alice"}
+        self.words = [shutil.which("git-coord", path=self.env["PATH"]) or "git-coord"]
+        self.tree = self.one.repo
+
+    def coord(self, *words: str) -> Done:
+        return self.one.run("git-coord", *words, agent="alice")
+
+    def begin(self, number: int) -> None:
+        for machine, agent in ((self.one, "alice"), (self.two, "bob")):
+            machine.git("fetch", "-q")
+            machine.git("switch", "-q", "-C", agent, "origin/main")
+            machine.commit({f"{agent}{number}": "x\n"})
+            machine.git("commit", "-q", "--amend", "-m", f"{agent} {number}")
+
+    def landed(self, number: int) -> bool:
+        return f"alice{number}" in self.fleet.git("ls-tree", "--name-only", "main").splitlines()
+
+    def bob_lands(self) -> Done:
+        return self.two.run("git-coord", "land", "--wait", "20s", agent="bob")
+
+    def subjects(self) -> list[str]:
+        return self.fleet.git("log", "--format=%s", "main").splitlines()
+
+    def landings(self) -> int:
+        return len([event for event in self.fleet.events("land") if event["branch"] == "alice"])
+
+    def assert_sound(self) -> None:
+        assert self.two.claim("list", "--json").json["claims"] == []
+        left = [ref for ref in self.fleet.refs() if ref.startswith("refs/gitcoord/lanes/")]
+        assert len(left) <= self.killed_after, "only one that is killed after it has landed may leave its commit there"
+        self.fleet.assert_sound()
+
+
+def _play(place: Here | There, tracer: list[str], task: str) -> int:
+    """alice's landing under the tracer, until all its processes have ended."""
+    reader, writer = os.pipe()
+    try:
+        done = subprocess.run(
+            [*tracer, *place.words, "land", "alice", "--task", task], cwd=place.tree, env=place.env,
+            stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(writer,), timeout=100,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        pipe.read()
+    assert b"Traceback" not in done.stderr, done.stderr
+    return done.returncode
+
+
+def _task(place: Here | There, number: int) -> str:
+    """A task of alice's, and the branches to land."""
+    task = str(place.coord("task", "add", f"do {number}", "--json").json["tasks"][0]["id"])
+    assert place.coord("task", "take", task).code == 0
+    place.begin(number)
+    return task
+
+
+def _points(place: Here | There, trace: Path) -> list[Point]:
+    """Steps of a landing, evenly spread."""
+    assert _play(place, [STRACE, "-o", str(trace)], _task(place, 0)) == 0
+    seen: Counter[str] = Counter()
+    found = []
+    for line in trace.read_text(errors="replace").splitlines():
+        call = re.match(r"(\w+)\(", line)
+        if call:
+            seen[call[1]] += 1
+            found += [Point(call[1], seen[call[1]])] if call[1] in _STEPS else []
+    count = min(place.points, len(found))
+    return [found[round(i * (len(found) - 1) / (count - 1))] for i in range(count)]
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+@pytest.mark.parametrize("kind", [Here, There])
+def test_a_landing_is_killed(tmp_path: Path, kind: type[Here | There], lanes: int) -> None:
+    place = kind(tmp_path, lanes)
+    for number, point in enumerate(_points(place, tmp_path / "trace"), 1):
+        task, where = _task(place, number), f"killed at {point}"
+        _play(place, _killing(point), task)
+        place.killed_after += place.landed(number)
+
+        def done(task: str = task) -> bool:
+            return str(place.coord("task", "show", task, "--json").json["task"]["state"]) == "done"
+
+        assert place.landed(number) or not done(), f"{where}: the task is done, and its commit is not on trunk"
+        if number % 2 and place.bob_first:
+            other = place.bob_lands()
+            assert other.code == 0 and f"bob {number}" in place.subjects(), f"{where}: {other}"
+            assert place.landed(number) == done(), f"{where}: trunk and ledger do not agree: {other}"
+        if not done():
+            again = place.coord("land", "alice", "--task", task)
+            assert again.code == 0, f"{where}: {again}"
+        assert place.landed(number) and done(), where
+        assert place.landings() == number + 1, f"{where}: landed twice, or not at all"
+        assert git(place.tree, "log", "-1", "--format=%s", "alice") == f"alice {number}\n".encode(), where
+        place.assert_sound()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -11,12 +10,8 @@ import pytest
 
 from tests.cli.support import World
 from tests.cli.test_json import holds
-from tests.landing.support import Trunk
+from tests.landing.support import Trunk, lines
 from tests.support import CLAIM, COORD, git, run_command
-
-
-def _lines(**changed: str) -> str:
-    return "".join(f"{changed.get(f'l{n}', f'line {n}')}\n" for n in range(20))
 
 
 @pytest.mark.parametrize(
@@ -25,18 +20,18 @@ def _lines(**changed: str) -> str:
 )
 def test_ways_to_land_beside_others(world: World, way: str, parents: int, author: str) -> None:
     trunk = Trunk(world)
-    trunk.branch("alice", {"text": _lines(l1="one")})
+    trunk.branch("alice", {"text": lines(l1="one")})
     trunk.commit("alice", {"new": "x\n"}, "more\n\nAgent: alice")
-    world.commit({"text": _lines(l18="eighteen")}, "other work")
+    world.commit({"text": lines(l18="eighteen")}, "other work")
     before = trunk.tip
     done = trunk.land("alice", way, "--json")
     assert done.code == 0, done
     assert done.json["old"] == before and done.json["new"] == trunk.tip
-    assert trunk.show("text") == _lines(l1="one", l18="eighteen").rstrip("\n") and trunk.show("new") == "x"
+    assert trunk.show("text") == lines(l1="one", l18="eighteen").rstrip("\n") and trunk.show("new") == "x"
     assert len(world.git("log", "-1", "--format=%P", "main").split()) == parents
     assert "Agent: alice" in world.git("log", "-1", "--format=%B", "main")
     assert world.git("merge-base", "main", before) == before
-    assert (trunk.top / "text").read_text() == _lines(l1="one", l18="eighteen"), "the work tree of trunk follows"
+    assert (trunk.top / "text").read_text() == lines(l1="one", l18="eighteen"), "the work tree of trunk follows"
     assert world.git("status", "--porcelain", "--untracked-files=no") == ""
     again = trunk.land("alice", way, "--json")
     if way == "--merge":
@@ -46,7 +41,7 @@ def test_ways_to_land_beside_others(world: World, way: str, parents: int, author
 
 def test_answers_as_documented(world: World) -> None:
     trunk = Trunk(world, policy="[land]\n\tcheck = true\n", marks="text gitcoord-claim\n")
-    trunk.branch("alice", {"text": _lines(l1="one")})
+    trunk.branch("alice", {"text": lines(l1="one")})
     holds(trunk.land("alice", "--dry-run", "--json"), "would land")
     holds(trunk.land("alice", "--json"), "landed")
     holds(trunk.land("alice", "--json"), "landed")
@@ -70,44 +65,6 @@ def test_a_commit_that_releases_and_one_that_lands(world: World) -> None:
     trunk.nothing_left()
 
 
-HISTORIES: dict[str, tuple[list[str], str, int, str]] = {
-    "an empty commit": (["commit -q --allow-empty -m empty"], "--rebase", 0, "empty"),
-    "a merge, rebased": (["merge -q --no-ff -m merged side"], "--rebase", 1, "cannot be rebased"),
-    "a merge, squashed": (["merge -q --no-ff -m merged side"], "--squash", 0, "alice: "),
-    "no common history": (
-        ["checkout -q --orphan lone", "commit -q -m root", "branch -f alice", "switch -q alice"],
-        "--merge",
-        1,
-        "no common",
-    ),
-    "a mode": (["update-index --chmod=+x text", "commit -q -m mode"], "--rebase", 0, "mode"),
-    "a submodule": (["update-index --add --cacheinfo 160000,{head},sub", "commit -q -m sub"], "--rebase", 0, "sub"),
-}
-
-
-@pytest.mark.parametrize("kind", HISTORIES)
-def test_kinds_of_history(world: World, kind: str) -> None:
-    commands, way, code, words = HISTORIES[kind]
-    trunk = Trunk(world)
-    tree = trunk.branch("alice", {"new": "x\n"})
-    world.git("branch", "side", "main")
-    git(tree, "switch", "-q", "side")
-    git(tree, "commit", "-q", "--allow-empty", "-m", "side")
-    git(tree, "switch", "-q", "alice")
-    head = git(tree, "rev-parse", "HEAD").decode().strip()
-    for command in commands:
-        git(tree, *command.format(head=head).split())
-    world.commit({"other": "x\n"})
-    before = trunk.tip
-    done = trunk.land("alice", way)
-    assert done.code == code, done
-    if code:
-        assert words in done.err and trunk.tip == before
-    else:
-        assert words in world.git("log", "-1", "--format=%s", "main") and trunk.show("new") == "x"
-    trunk.nothing_left()
-
-
 def test_a_fast_forward_keeps_the_commit(world: World) -> None:
     trunk = Trunk(world)
     trunk.branch("alice", {"new": "x\n"})
@@ -127,7 +84,7 @@ def test_what_is_not_committed_is_not_taken_for_landed(world: World) -> None:
 
 def test_marked_paths_are_claimed_for_the_turn_and_released_with_it(world: World) -> None:
     trunk = Trunk(world, marks="text gitcoord-claim\n")
-    trunk.branch("alice", {"text": _lines(l1="one"), "free": "x\n"})
+    trunk.branch("alice", {"text": lines(l1="one"), "free": "x\n"})
     assert trunk.land("alice", "--dry-run", "--json").json["claims"] == ["text"]
     world.take("text", agent="bob")
     late = trunk.land("alice", "--wait", "0", "--json")
@@ -172,92 +129,6 @@ def test_a_task_is_done_when_its_code_is_on_trunk(world: World) -> None:
     trunk.nothing_left()
 
 
-CONFLICTS: dict[str, tuple[dict[str, str | None], dict[str, str | None]]] = {
-    "content": ({"text": _lines(l5="mine")}, {"text": _lines(l5="theirs")}),
-    "delete and modify": ({"text": None}, {"text": _lines(l5="theirs")}),
-    "rename and rename": ({"text": None, "mine": _lines()}, {"text": None, "theirs": _lines()}),
-    "both add": ({"new": "mine\n"}, {"new": "theirs\n"}),
-    "binary": ({"bin": "\0mine"}, {"bin": "\0theirs"}),
-    "file and directory": ({"new": "mine\n"}, {"new/inside": "theirs\n"}),
-    "line ends": ({"text": _lines().replace("\n", "\r\n")}, {"text": _lines(l5="theirs")}),
-}
-
-
-@pytest.mark.parametrize("kind", CONFLICTS)
-def test_a_conflict_stands_in_the_agents_work_tree_and_nothing_lands(world: World, kind: str) -> None:
-    trunk = Trunk(world)
-    mine, theirs = CONFLICTS[kind]
-    tree = trunk.branch("alice", mine)
-    trunk.branch("bob", theirs)
-    assert trunk.land("bob").code == 0
-    before = trunk.tip, git(tree, "rev-parse", "HEAD")
-    done = trunk.land("alice", "--json")
-    assert done.code == 1 and done.json["error"] == "conflict", done
-    assert done.json["files"] and done.json["stands"] == str(tree)
-    assert (trunk.tip, git(tree, "rev-parse", "HEAD")) == before
-    assert git(tree, "diff", "--name-only", "--diff-filter=U") or git(tree, "ls-files", "-u")
-    assert world.claims() == ["resource/land/main/@alice"], "the turn is kept"
-    unresolved = trunk.land("alice", "--continue", "--json")
-    assert unresolved.code == 1 and unresolved.json["error"] == "unresolved"
-    if kind == "content":
-        (tree / "text").write_text(_lines(l5="both"))
-        git(tree, "add", "-A")
-        assert trunk.land("alice", "--continue").code == 0
-        assert trunk.show("text") == _lines(l5="both").rstrip("\n")
-    else:
-        assert trunk.land("alice", "--abort").code == 0
-        assert (trunk.tip, git(tree, "rev-parse", "HEAD")) == before and not git(tree, "status", "--porcelain")
-    trunk.nothing_left()
-
-
-def test_a_rebase_that_conflicts_is_resolved_commit_by_commit(world: World) -> None:
-    trunk = Trunk(world)
-    tree = trunk.branch("alice", {"text": _lines(l5="mine")})
-    world.commit({"text": _lines(l5="theirs")})
-    assert trunk.land("alice", "--rebase").code == 1
-    (tree / "text").write_text(_lines(l5="both"))
-    git(tree, "add", "-A")
-    done = trunk.land("alice", "--continue", "--json")
-    assert done.code == 0 and done.json["how"] == "rebase", done
-    assert len(world.git("log", "-1", "--format=%P", "main").split()) == 1
-    trunk.nothing_left()
-
-
-EVIL = {
-    "edits the tree": ("echo evil > text; echo evil > more; git add -A; exit 0", 0),
-    "reads its input": ("cat", 0),
-    "leaves processes": ("setsid sleep 1000 & (sleep 1000 &) ; echo $$ > /dev/null", 0),
-    "never ends": ("sleep 1000", 1),
-    "prints much": ("yes | head -c 20000000; exit 3", 1),
-    "makes itself unreadable": ("mkdir -p x/y && chmod 000 x; exit 1", 1),
-    "knows who it is for": ("env | grep -E '^(GITCOORD_|SSH_|GIT_|CLAUDECODE)' && exit 1; exit 0", 0),
-}
-
-
-@pytest.mark.parametrize("kind", EVIL)
-def test_evil_checks(world: World, kind: str) -> None:
-    command, code = EVIL[kind]
-    trunk = Trunk(world, policy="[land]\n\ttimeout = 2s\n")
-    trunk.branch("alice", {"new": "x\n"})
-    env = {"SSH_AUTH_SOCK": "/nowhere", "CLAUDECODE": "1", "GITCOORD_AGENT": "alice"}
-    before = trunk.tip
-    done = trunk.land("alice", "--check", command, "--json", env=env)
-    assert done.code == code, done
-    assert (trunk.tip != before) == (code == 0)
-    assert trunk.show("text") == _lines().rstrip("\n")
-    if code:
-        assert os.path.getsize(done.json["output"]) < 3 << 20
-    trunk.nothing_left()
-
-
-def test_a_branch_that_changes_the_check_is_checked_by_trunks(world: World) -> None:
-    trunk = Trunk(world, policy="[land]\n\tcheck = false\n")
-    trunk.branch("alice", {".gitcoord/config": "[land]\n\tcheck = true\n", "new": "x\n"})
-    done = trunk.land("alice", "--check", "true", "--json")
-    assert done.code == 1 and (done.json["error"] == "refused" or done.json["command"] == "false")
-    trunk.nothing_left()
-
-
 def test_a_work_tree_of_trunk_with_changes_of_its_own(world: World) -> None:
     """Elsewhere they stay, and it follows; where the landing touches them, the work tree is left at the old commit."""
     trunk = Trunk(world)
@@ -267,7 +138,7 @@ def test_a_work_tree_of_trunk_with_changes_of_its_own(world: World) -> None:
     assert (trunk.top / "text").read_text() == "mine\n" and (trunk.top / "new").read_text() == "x\n"
     assert world.git("status", "--porcelain") == " M text"
     old = trunk.tip
-    trunk.branch("bob", {"text": _lines(l1="one")})
+    trunk.branch("bob", {"text": lines(l1="one")})
     done = trunk.land("bob", "--json")
     assert done.json["left"] == [str(trunk.top)] and trunk.tip != old
     assert (trunk.top / "text").read_text() == "mine\n"
@@ -279,7 +150,7 @@ def test_trunk_moved_behind_the_queues_back_is_done_again_in_the_same_turn(world
     trunk = Trunk(world)
     trunk.branch("alice", {"new": "x\n"})
     git(trunk.top, "branch", "spare", "main")
-    behind = f"cd {trunk.top} && test -e .git/once || {{ touch .git/once; git commit -q --allow-empty -m behind; }}"
+    behind = f"cd {trunk.top} && test -e .git/once || {{ touch .git/once; echo x >more; git add more; git commit -q -m behind; }}"
     done = trunk.land("alice", "--check", behind, "--json")
     assert done.code == 0, done
     assert world.git("log", "--format=%s", "main").splitlines().count("behind") == 1
@@ -326,6 +197,24 @@ def test_it_is_judged_in_the_state_in_which_trunk_moves(world: World) -> None:
     world.free("bob")
     assert trunk.land("alice").code == 0
     trunk.nothing_left()
+
+
+def test_waiting_says_how_long_how_to_leave_and_how_to_wait_longer(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    world.take("@land/main", "-m", "lands other", agent="bob")
+    late = trunk.land("alice", "--wait", "1s")
+    assert late.code == 3 and late.err.startswith('waiting: 1st of 1; bob holds it: "lands other"\n'), late
+    assert (
+        "in the queue for 'main', up to 1s; Ctrl-C leaves it; who lands and waits: git coord land --list\n" in late.err
+    )
+    with world.terminal("land", "alice", argv=COORD, agent="carol") as terminal:
+        terminal.until(lambda shown: b"Ctrl-C leaves it" in shown and b"of 30m: 1st of 1; bob holds it" in shown)
+    assert world.claim("--leave", agent="carol").code == 0
+    world.free("bob")
+    words = late.err.rpartition("git coord land ")[2].split()
+    assert words == ["alice", "--wait", "2s"] and trunk.land(*words[:1], *words).code == 0
+    assert trunk.show("a") == "x"
 
 
 def test_two_land_at_once_one_after_the_other(world: World) -> None:

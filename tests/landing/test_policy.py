@@ -1,37 +1,20 @@
-"""Settings of trunk's policy: files that the check rests on, and roles that do not land."""
+"""Settings of trunk's policy: roles that do not land, here and at a server."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.support import World
 from tests.landing.support import Trunk
+from tests.ledger.remote.support import Fleet
+from tests.server.support import claim_program, install
+from tests.support import PYTHON, STARTS, run_command
 
-GUARDED = "[land]\n\tcheck = sh check.sh && sh tests/run\n\tguarded = check.sh tests\n"
-
-
-def test_the_check_runs_with_trunks_guarded_files(world: World) -> None:
-    """A branch that makes the check easier is checked by the old one; what it changes there lands with it."""
-    trunk = Trunk(world, policy=GUARDED)
-    world.commit({"check.sh": "test ! -e broken\n", "tests/run": "test ! -e tests/more\n"})
-    trunk.branch("alice", {"check.sh": "true\n", "broken": "x\n"})
-    failed = trunk.land("alice", "--json")
-    assert failed.code == 1 and failed.json["error"] == "check", failed
-    trunk.commit("alice", {"broken": None, "tests/more": "new\n", "tests/run": None})
-    done = trunk.land("alice", "--json")
-    assert done.code == 0, done
-    assert trunk.show("check.sh") == "true" and trunk.show("tests/more") == "new"
-    trunk.nothing_left()
-
-
-def test_an_unguarded_file_is_taken_from_the_branch(world: World) -> None:
-    trunk = Trunk(world, policy="[land]\n\tcheck = sh check.sh\n\tguarded = other missing\n")
-    world.commit({"check.sh": "false\n"})
-    trunk.branch("alice", {"check.sh": "true\n"})
-    assert trunk.land("alice").code == 0
+POLICY = '[role "scout"]\n\tland = false\n[agent "alice"]\n\trole = scout\n'
 
 
 def test_a_role_that_does_not_land(world: World) -> None:
-    policy = '[role "scout"]\n\tland = false\n[agent "alice"]\n\trole = scout\n'
-    trunk = Trunk(world, policy=policy)
+    trunk = Trunk(world, policy=POLICY)
     trunk.branch("alice", {"a": "x\n"})
     trunk.branch("bob", {"b": "x\n"})
     before = trunk.tip
@@ -41,3 +24,30 @@ def test_a_role_that_does_not_land(world: World) -> None:
     assert trunk.tip == before
     assert trunk.land("bob").code == 0
     trunk.nothing_left()
+
+
+def test_a_role_that_does_not_land_at_a_server(fleet: Fleet, tmp_path: Path) -> None:
+    """The client's own rule refuses first. The server refuses a client that asks none, and a push of trunk without a landing."""
+    one, two = fleet.machines
+    one.commit({".gitcoord/config": POLICY})
+    one.git("push", "-q", "origin", "main")
+    two.git("pull", "-q")
+    install(fleet.bare, claim_program(tmp_path))
+    fleet.joined()
+    for machine, agent in ((one, "alice"), (two, "bob")):
+        machine.git("switch", "-q", "-c", agent)
+        machine.commit({agent: "x\n"})
+    before = fleet.git("rev-parse", "main")
+    refusal = one.run("git-coord", "land", "--json", agent="alice")
+    assert refusal.code == 1 and refusal.json["error"] == "role", refusal
+    unruled = "import gitcoord.landing.events.landing as rule, gitcoord.landing.cli_land as cli\n"
+    unruled += "rule.may_not_land = cli.may_not_land = lambda *_: None\n"
+    start = STARTS["git-coord"].replace("from gitcoord.cli.entry", f"{unruled}from gitcoord.cli.entry")
+    forged = run_command([*PYTHON, "-c", start, "land"], one.repo, {**one.env, "GITCOORD_AGENT": "alice"})
+    assert forged.returncode == 1 and b"does not land" in forged.stderr and b"'origin' refused it" in forged.stderr
+    pushed = one.run("git", "push", "-q", "-o", "agent=alice", "origin", "alice:main", agent="alice")
+    assert pushed.code and "the role 'scout' of 'alice' does not land" in pushed.err, pushed
+    assert fleet.git("rev-parse", "main") == before and fleet.events("land") == []
+    assert one.run("git", "push", "-q", "origin", "alice", agent="alice").code == 0, "its branch is its own"
+    assert two.run("git-coord", "land", agent="bob").code == 0
+    fleet.assert_sound()

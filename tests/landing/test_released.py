@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cli.support import World
 from tests.landing.support import Trunk
-from tests.support import CLAIM, git, run_command
+from tests.support import CLAIM, HANDOFF, git, run_command
 
 
 def _claim(trunk: Trunk, agent: str, *words: str) -> None:
@@ -34,7 +34,7 @@ def test_a_claim_on_everything_is_released_where_something_landed(world: World) 
 
 def test_a_claim_is_found_where_case_is_folded(tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
-    trunk = Trunk(World(tmp_path / "repo").init(fold=True))
+    trunk = Trunk(World(tmp_path / "repo", ledger=True, fold=True))
     trunk.branch("alice", {"Dir/a": "x\n"})
     _claim(trunk, "alice", "dir")
     done = trunk.land("alice", "--json")
@@ -68,6 +68,63 @@ def test_claims_of_agents_whose_commits_land_are_released_unless_something_is_un
     assert done.code == 0 and done.json["released"] == ["b"], done
     assert world.claims() == ["path/dir/b/@bob"]
     assert world.coord("fsck").code == 0
+
+
+def test_a_claim_stays_while_its_work_is_on_a_branch_that_has_not_landed(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"b": "1\n"})
+    _claim(trunk, "alice", "b")
+    world.git("branch", "later", "alice")
+    trunk.commit("alice", {"b": "2\n"})
+    git(trunk.tree("alice"), "checkout", "-q", "later")
+    done = trunk.land("alice", "--json")
+    assert done.code == 0 and done.json["released"] == [] and world.claims() == ["path/b/@alice"], done
+    git(trunk.tree("alice"), "checkout", "-q", "alice")
+    done = trunk.land("alice", "--squash", "--json")
+    assert done.code == 0 and done.json["released"] == ["b"], done
+    trunk.nothing_left()
+
+
+def test_a_claim_is_released_where_trunk_has_the_content_of_its_branch(world: World) -> None:
+    """The work of a subagent came in squashed."""
+    trunk = Trunk(world)
+    trunk.branch("alice.x", {})
+    _claim(trunk, "alice.x", "b")
+    trunk.commit("alice.x", {"b": "1\n"})
+    git(trunk.branch("alice", {}), "merge", "-q", "--squash", "alice.x")
+    trunk.commit("alice", {"a": "1\n"})
+    done = trunk.land("alice", "--json")
+    assert done.code == 0 and done.json["released"] == ["b"], done
+
+
+def test_a_claim_that_was_handed_over_stays_until_the_work_that_came_with_it_lands(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "1\n"})
+    trunk.branch("bob", {}, "alice")
+    _claim(trunk, "bob", "a")
+    trunk.commit("bob", {"a": "2\n"})
+    words = (
+        "new",
+        "--to",
+        "alice",
+        "--state",
+        "ok now",
+        "--changed",
+        "all of a",
+        "--remaining",
+        "the end",
+        "--next",
+        "land it",
+    )
+    assert run_command([*HANDOFF, *words], trunk.tree("bob"), world.environ("bob", {})).returncode == 0
+    id = world.handoff("list", "--json", agent="alice").json["handoffs"][0]["id"]
+    assert run_command([*HANDOFF, "accept", id], trunk.tree("alice"), world.environ("alice", {})).returncode == 0
+    done = trunk.land("alice", "--json")
+    assert done.code == 0 and done.json["released"] == [] and world.claims() == ["path/a/@alice"], done
+    git(trunk.tree("alice"), "merge", "-q", "bob")
+    done = trunk.land("alice", "--json")
+    assert done.code == 0 and done.json["released"] == ["a"], done
+    trunk.nothing_left()
 
 
 def test_an_intent_does_not_keep_a_landing_waiting_and_its_holder_is_told(world: World) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.cli.support import Done
-from tests.ledger.remote.conftest import fleet, gated  # noqa: F401 (fixtures)
+from tests.cost import Counter
 from tests.ledger.remote.support import Fleet, Machine
 
 MARKS = "shared/** gitcoord-claim\n"
 
 
 @pytest.fixture(params=["no gate", "gate", "not atomic"])
-def machines(request: pytest.FixtureRequest, fleet: Fleet) -> list[Machine]:  # noqa: F811
+def machines(request: pytest.FixtureRequest, fleet: Fleet) -> list[Machine]:
     one, two = fleet.machines
     one.commit({".gitattributes": MARKS, "shared/a": "a\n"})
     one.git("push", "-q", "origin", "main")
@@ -36,11 +38,11 @@ def _land(machine: Machine, *words: str, agent: str) -> Done:
     return machine.run("git-coord", "land", *words, agent=agent)
 
 
-def _trunk(fleet: Fleet, name: str) -> str:  # noqa: F811
+def _trunk(fleet: Fleet, name: str) -> str:
     return fleet.git("show", f"main:{name}")
 
 
-def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: list[Machine]) -> None:
     one, two = machines
     task = one.run("git-coord", "task", "add", "do it", "--json", agent="alice").json["tasks"][0]["id"]
     assert one.run("git-coord", "task", "take", task, agent="alice").code == 0
@@ -55,7 +57,7 @@ def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: lis
     fleet.assert_sound()
 
 
-def test_a_plain_landing_is_one_fetch_and_one_push(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+def test_a_plain_landing_is_one_fetch_and_one_push(fleet: Fleet, machines: list[Machine]) -> None:
     one, _ = machines
     if one.git("config", "--default", "true", "gitcoord.atomic").strip() == "false":
         pytest.skip("without atomic pushes there are more")
@@ -66,7 +68,22 @@ def test_a_plain_landing_is_one_fetch_and_one_push(fleet: Fleet, machines: list[
     assert [event["kind"] for event in fleet.events()][-4:] == ["start", "claim", "landing", "land"]
 
 
-def test_trunk_that_moved_there_is_done_again(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+def test_a_plain_landing_asks_git_for_each_fact_once(fleet: Fleet) -> None:
+    """Of a branch on top of trunk: 14 processes of git, two of them the fetch and the push."""
+    one, _ = fleet.joined()
+    counter = Counter(fleet.place)
+    for name in ("first", "second"):  # the first one begins the session and fills the caches
+        _branch(one, name, {name: "x\n"})
+        argv = [*counter.argv("git-coord"), "land"]
+        done = subprocess.run(
+            argv, cwd=one.repo, env={**one.env, "GITCOORD_AGENT": "alice"}, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done
+        cost = counter.taken()
+    assert cost.children <= 14, cost
+
+
+def test_trunk_that_moved_there_is_done_again(fleet: Fleet, machines: list[Machine]) -> None:
     """A person's push between the fetch and the push of the landing; and work of another machine that conflicts."""
     one, two = machines
     _branch(one, "topic", {"free": "x\n"})
@@ -88,7 +105,7 @@ def test_trunk_that_moved_there_is_done_again(fleet: Fleet, machines: list[Machi
     fleet.assert_sound()
 
 
-def test_the_marked_path_of_another_machine_is_waited_for(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+def test_the_marked_path_of_another_machine_is_waited_for(fleet: Fleet, machines: list[Machine]) -> None:
     one, two = machines
     assert two.claim("shared/a", agent="bob").code == 0
     _branch(one, "topic", {"shared/a": "new\n"})
@@ -100,7 +117,7 @@ def test_the_marked_path_of_another_machine_is_waited_for(fleet: Fleet, machines
     fleet.assert_sound()
 
 
-def test_the_host_refuses_trunk(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+def test_the_host_refuses_trunk(fleet: Fleet, machines: list[Machine]) -> None:
     """Nothing has landed, no task is done, and the turn is given back."""
     one, _ = machines
     old = fleet.hook("update", 'test "$1" != refs/heads/main || { echo protected branch; exit 1; }\n')
@@ -115,7 +132,7 @@ def test_the_host_refuses_trunk(fleet: Fleet, machines: list[Machine]) -> None: 
     fleet.assert_sound()
 
 
-def test_an_intent_of_another_machine_does_not_conflict(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+def test_an_intent_of_another_machine_does_not_conflict(fleet: Fleet, machines: list[Machine]) -> None:
     one, two = machines
     assert two.claim("--mode", "intent", "shared/a", agent="bob").code == 0
     _branch(one, "topic", {"shared/a": "new\n"})

@@ -57,3 +57,27 @@ def test_where_nobody_may_go_first_it_waits_like_everybody(world: World) -> None
         world.free("bob")
         assert process.wait(60) == 0
     trunk.nothing_left()
+
+
+def test_no_other_landing_hides_a_conflict_that_stands(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"text": "alice\n"})
+    world.commit({"text": "trunk\n"})
+    (tree / "text").write_text("uncommitted\n")
+    assert trunk.land("alice", "--json").json["error"] == "conflict", "noted as failed"
+    git(tree, "checkout", "-q", "text")
+    assert trunk.land("alice").code == 1
+    turns = world.claims()
+    for words in ((), ("--squash",), ("alice",)):
+        done = trunk.land("alice", *words, "--json")
+        assert (done.code, done.json["error"]) == (1, "unresolved"), done
+        assert [hint.partition(": ")[2] for hint in done.json["hints"]] == [
+            "git coord land --continue",
+            "git coord land --abort",
+        ]
+    assert world.claims() == turns == ["resource/land/main/@alice"], "the turn is kept"
+    needs = [need["help"] for need in world.coord("status", "--json").json["needs_you"] if need["kind"] == "landing"]
+    assert needs == ["git coord land --continue"], "once"
+    assert run_command([*COORD, "land", "--abort"], world.top, world.environ("alice", {})).returncode == 2
+    assert trunk.land("alice", "--abort").code == 0 and git(tree, "status", "--porcelain") == b""
+    trunk.nothing_left()

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from gitcoord.base.errors import Refused
-from gitcoord.claims.service import wait
-from gitcoord.landing.model import own_turn
+from gitcoord.claims.model import Item, own_claim
+from gitcoord.claims.service import take, wait
+from gitcoord.claims.take import Take
+from gitcoord.landing.model import AGAIN, own_turn
 from gitcoord.landing.turn import Turn
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.world.open import environ, open_repository
+from tests.cli.support import World
 from tests.ledger.remote.support import Fleet
 
 
@@ -34,7 +37,7 @@ def test_a_long_check_keeps_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert two.claim("--queue", "@land/main", agent="bob").code == 3
         turn.tick()
         again = own_turn(read_snapshot(ctx).state, "main", "alice")
-        assert again is not None and again.token > first.token and again.ttl == again.expected == 60
+        assert again is not None and again.token > first.token and again.ttl == again.expected == AGAIN
         assert two.claim("--queue", "@land/main", agent="bob").code == 3
         assert turn.give_back()
         turn._taken -= 30_000
@@ -44,3 +47,28 @@ def test_a_long_check_keeps_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     finally:
         ctx.store.close()
         os.chdir(tmp_path)
+
+
+def test_a_turn_that_is_given_back_leaves_a_weaker_claim_from_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    World(tmp_path).init()
+    monkeypatch.chdir(tmp_path)
+    ctx = open_repository(environ(), writing=True)
+    alice, src, new = Actor("alice"), Item("path", "src"), Item("path", "new")
+
+    def mode(item: Item) -> str:
+        own = own_claim(read_snapshot(ctx).state, item, "alice")
+        return own.mode if own is not None else ""
+
+    try:
+        take(ctx, Take(alice, (src,), "intent"))
+        turn = Turn(ctx, alice, "main", "topic")
+        turn.ask((src, new), lambda command: wait(ctx, command))
+        assert (mode(src), mode(new)) == ("write", "write")
+        turn.extend(AGAIN)
+        assert turn.give_back()
+        assert (mode(src), mode(new)) == ("intent", "")
+        assert not turn.give_back() and mode(src) == "intent"
+    finally:
+        ctx.store.close()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.base.names import Oid, RefName
 from gitcoord.git.config import Settings
@@ -51,8 +50,8 @@ def init_while(world: World, after: int, meanwhile: Callable[[], None]) -> dict[
 
 @pytest.mark.parametrize("after", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("claims", [False, True])
-def test_another_process_makes_it_between_two_looks(git_repo: GitRepo, after: int, claims: bool) -> None:
-    world = World(Path(git_repo.workspace))
+def test_another_process_makes_it_between_two_looks(git_repo: Path, after: int, claims: bool) -> None:
+    world = World(git_repo)
 
     def meanwhile() -> None:
         assert world.coord("init").code == 0
@@ -67,9 +66,9 @@ def test_another_process_makes_it_between_two_looks(git_repo: GitRepo, after: in
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 4, 5, 6])
-def test_the_first_event_comes_between_two_looks_at_a_torn_ledger(git_repo: GitRepo, after: int) -> None:
+def test_the_first_event_comes_between_two_looks_at_a_torn_ledger(git_repo: Path, after: int) -> None:
     """The maker was killed between its two refs; the next event makes up for the second one."""
-    world = World(Path(git_repo.workspace))
+    world = World(git_repo)
     world.git("config", "gitcoord.fsync", "false")
     world.init().git("update-ref", "-d", "refs/gitcoord/tip")
     made = init_while(world, after, lambda: assert_granted(world))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.races.support import wait_until
@@ -104,8 +103,8 @@ def test_filters(world: World) -> None:
     assert world.coord("watch", "--since", "999").code == 2
 
 
-def test_case_is_folded_as_the_ledger_does(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace)).init(fold=True)
+def test_case_is_folded_as_the_ledger_does(git_repo: Path) -> None:
+    world = World(git_repo, ledger=True, fold=True)
     world.take("src/a.py")
     done = world.coord("watch", "--since", "1", "--until", str(last(world)), "--path", "SRC/A.py", "--json")
     assert len(seqs(done.out)) == 1

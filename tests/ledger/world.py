@@ -101,6 +101,9 @@ class Outside(ledger_world.World):
     def landed(self, work: str, commits: list[str]) -> list[str]:
         return [commit for commit in commits if commit in self.inner.landed]
 
+    def touched(self, old: str, new: str) -> list[str]:
+        return self.inner.touched.get(new, [])
+
     def agents_of(self, old: str, new: str) -> list[str]:
         return self.inner.agents
 
@@ -131,6 +134,7 @@ class World:
         self.changed: dict[str, list[list[str]]] = {}
         self.landed: set[str] = set()
         self.trunk: set[str] = set()
+        self.touched: dict[str, list[str]] = {}  # the paths that a commit changes
         self.agents: list[str] = []  # of the commits that land
         self.within: dict[str, set[str]] = {}  # what a commit contains
         self.over: set[tuple[str, int]] = set()  # sessions that ended or were killed

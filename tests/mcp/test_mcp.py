@@ -13,13 +13,13 @@ from typing import Any
 
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
-from pytest_git import GitRepo
 
 from tests.cli.support import World
+from tests.cli.test_json import wrong as problems
 from tests.support import COORD
 
 SECTIONS = {"state": "it parses", "changed": "the lexer", "remaining": "the printer", "next": "write print_tree()"}
-LOOKING = {"list", "check", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}
+LOOKING = {"list", "check", "status", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}
 CHANGING = {
     "start", "claim", "release", "leave_queue", "handoff_new", "handoff_accept", "task_next", "task_take", "task_complete", "task_fail",
     "journal_add", "note", "land",
@@ -99,6 +99,18 @@ def test_waiting(world: World) -> None:
         assert (news["path"], news["ticket"], news["confirmed"]) == ("src/a.py", again["ticket"], True)
         world.claim("--queue", "src", agent="carol")
         assert [w["agent"] for w in (await ask("check", paths=["src"]))["news"]["waiters"]] == ["carol"]
+
+    session(world, body)
+
+
+def test_status_is_the_overview(world: World) -> None:
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        world.take("src/a.py", agent="bob")
+        await ask("claim", paths=["src/a.py"], queue=True)
+        row = await ask("status")
+        assert list(problems(row, "status")) == []
+        assert [waiter["agent"] for waiter in row["claims"][0]["waiters"]] == ["alice"] and row["waits"][0]["source"]
 
     session(world, body)
 
@@ -183,8 +195,8 @@ def test_what_is_offered_and_how_it_says_no(world: World) -> None:
     session(world, nameless, agent="")
 
 
-def test_a_server_that_was_there_before_the_ledger(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
+def test_a_server_that_was_there_before_the_ledger(git_repo: Path) -> None:
+    world = World(git_repo)
 
     async def body(client: Client) -> None:
         ask = asking(client)

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from pytest_git import GitRepo
 
 from gitcoord.policy.suggest import DAYS, Change, from_history, from_tree
 from tests.cli.test_json import holds
@@ -18,8 +17,8 @@ HOT = [Change(who, at * DAY, ("src/a.py", f"own/{who}")) for at, who in enumerat
 
 
 @pytest.fixture
-def place(git_repo: GitRepo, tmp_path: Path) -> Place:
-    return Place(Path(git_repo.workspace), tmp_path, CHAIN)
+def place(git_repo: Path, tmp_path: Path) -> Place:
+    return Place(git_repo, tmp_path, CHAIN)
 
 
 def lines(*paths: str) -> list[str]:

@@ -83,6 +83,7 @@ def scratch_env(place: Path) -> dict[str, str]:
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {
+        "GIT_TEMPLATE_DIR": os.environ["GIT_TEMPLATE_DIR"],
         "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8",
         "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com", "TERM": "dumb",
         "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",

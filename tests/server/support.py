@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +11,7 @@ from gitcoord.gates.hooks.cli import hook_sources
 from gitcoord.gates.hooks.text import Kit, render
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done, World
-from tests.support import CLAIM, PYTHON, ROOT, copy_template, git, run_command
+from tests.support import CLAIM, PYTHON, ROOT, copy_template, forked_script, git, run_command
 
 PRIVATE = ("refs/heads/gitcoord", "refs/claims/", "refs/gitcoord/sessions/")
 ATTRIBUTES = "shared/** gitcoord-claim\nlocked/** gitcoord-guard=block\n"
@@ -21,7 +20,7 @@ ATTRIBUTES = "shared/** gitcoord-claim\nlocked/** gitcoord-guard=block\n"
 def claim_program(place: Path) -> Path:
     """A `git-claim` that runs this checkout."""
     program = place / "git-claim"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(CLAIM)} "$@"\n')
+    program.write_text(forked_script(CLAIM))
     program.chmod(0o755)
     return program
 

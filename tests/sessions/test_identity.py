@@ -12,12 +12,11 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import named_actor, note_process
 from gitcoord.world.open import environ, open_repository
-from tests.support import GitRepo
 
 
 @pytest.fixture
-def ctx(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
-    monkeypatch.chdir(git_repo.workspace)
+def ctx(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    monkeypatch.chdir(git_repo)
     ctx = open_repository(environ(), writing=True)
     yield ctx
     ctx.store.close()

@@ -26,6 +26,7 @@ from gitcoord.ledger.state import State
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.revive import Revive
+from gitcoord.sessions.events.revive import decide as decide_revive
 from gitcoord.sessions.events.start import Start
 from gitcoord.sessions.events.stop import Stop
 from gitcoord.sessions.events.unhalt import Unhalt
@@ -470,6 +471,21 @@ def test_a_tombstone_alone_is_a_kill(world: World) -> None:
     world.commit(Decision([], [tomb], {}))
     assert world.refused("claim", Take(ALICE, paths("b"))).code == "killed"
     take(world, BOB, "a")
+
+
+def test_a_revival_reads_the_tombstone(world: World) -> None:
+    """A transaction records a kill by each tombstone that its rule has read. Else the name would stay dead, and the hint be vain."""
+    take(world, ALICE, "a")
+    world.commit(Decision([], [Heartbeat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), 1, killed=9)], {}))
+    asked: list[str] = []
+
+    class Reads(Outside):
+        def heartbeat(self, agent: str) -> Heartbeat | None:
+            asked.append(agent)
+            return super().heartbeat(agent)
+
+    decide_revive(world.state, Revive(ADA, "alice"), Reads(world, world.host))
+    assert "alice" in asked
 
 
 def test_an_ended_agent_may_be_killed(world: World) -> None:

@@ -13,7 +13,7 @@ from tests.races.support import soak
 
 _CHUNK = 50
 # Seeds that catch most mutants: tried first, to save time.
-_SHARP = (0, 1, 5, 15, 4, 8, 11, 35, 40, 52, 18, 131, 677)
+_SHARP = (1, 3, 4, 8, 18, 19, 27, 45, 491)
 
 
 @pytest.mark.parametrize("first", range(0, soak(300, 10_000), _CHUNK))
@@ -22,7 +22,7 @@ def test_the_invariants_hold(first: int, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("seed", (378, 544, 677, 703, 736, 836, 890, 1351, 2009))
+@pytest.mark.parametrize("seed", (123, 438, 2399, 2599, 3835, 4911, 5745, 5752, 5760, 6511, 6802))
 def test_seeds_that_once_failed(seed: int) -> None:
     assert not simulate(seed).violation
 
@@ -48,7 +48,7 @@ def test_one_seed_is_one_history() -> None:
 def test_the_faults_happen() -> None:
     """Seeds without them would prove little. These seeds are among those of the first test."""
     wanted = {
-        "dies", "loses its last", "is cut for", "jumps", "epoch by", "expire by", "kill by", "the gate refuses", "accept by",
+        "dies", "loses its last", "is cut for", "jumps", "epoch by", "expire by", "kill by", "the gate refuses", "accept by", "takeover by", "unhalt by",
     }  # fmt: skip
     for seed in [*_SHARP, *range(60)]:
         told = "\n".join(line for _, line in simulate(seed).lines)

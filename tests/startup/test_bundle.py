@@ -14,7 +14,7 @@ import pytest
 
 from gitcoord.startup.bundle import GROUPS, HEAD, PROGRAMS, build, main
 from tests.cli.support import World
-from tests.support import ROOT, GitRepo
+from tests.support import ROOT
 
 QUICK = [sys.executable, "-IS"]
 
@@ -85,10 +85,10 @@ def test_every_module_of_the_bundle_can_be_imported(tree: Path) -> None:
 
 
 def test_everyday_commands_need_no_more_than_their_groups(
-    tree: Path, groups: dict[str, list[str]], git_repo: GitRepo
+    tree: Path, groups: dict[str, list[str]], git_repo: Path
 ) -> None:
     """Claims and releases follow each other: the ledger's last event is of the other kind."""
-    world = World(Path(git_repo.workspace)).init()
+    world = World(git_repo, ledger=True)
     program = _before_entry(tree) + (
         "import sys\nfrom gitcoord.cli.entry import main\ncode = main('claim', sys.argv[1:])\n"
         "sys.stderr.write('\\n' + ' '.join(name for name in sys.modules if name.startswith('gitcoord')))\nsys.exit(code)\n"

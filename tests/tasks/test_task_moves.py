@@ -46,6 +46,22 @@ def test_what_a_lost_one_had_claimed_is_free_with_its_task() -> None:
     world.check_replay()
 
 
+def test_a_plain_claim_of_a_lost_owners_path_leaves_the_task_to_the_next_who_looks_for_tasks() -> None:
+    """A claim is about paths: it loads no rules of tasks. The owner is told of its loss, and keeps the task only if it comes back."""
+    world = Queue()
+    (id,) = world.add(New("a", paths=paths("src")))
+    world.must("assign", Assign(worker("w1"), id))
+    world.host.advance(95)
+    answer = world.must("claim", Take(Actor("bob"), paths("src")))
+    assert [event.kind for event in answer.events] == ["expire", "start", "claim"]
+    record = world.agent("w1")
+    assert record is not None and [row["path"] for row in record["lost"]] == ["src"]
+    assert world.task(id).owner == "w1" and world.refused("claim", Take(worker("w1"), paths("src"))).code == "held"
+    assert world.must("lapse", Collect(Actor("boss"))).result["lapsed"][0]["id"] == id
+    assert world.task(id).state == "open" and world.held() == {("src", "bob", "write")}
+    world.check()
+
+
 def test_a_server_makes_the_same_of_the_lost() -> None:
     """The server agrees where another task is taken, where none is, and where the tasks are only collected."""
     for command in (Assign(worker("w2"), nonce="n"), Collect(Actor("boss"), nonce="n")):

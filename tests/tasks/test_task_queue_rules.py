@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.base.errors import UsageError
+from gitcoord.base.errors import Refused, UsageError
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.release import Release
@@ -196,9 +196,29 @@ def test_a_deadlock_over_a_task_is_refused(line: Line) -> None:
     line.take("eve", "src")
     line.take("w1", "docs")
     assert _take_or_wait(line, "w1", id)["ticket"]
-    assert line.refused("wait", Wait(Actor("eve"), paths("docs"))).code == "deadlock"
+    refusal = line.refused("wait", Wait(Actor("eve"), paths("docs")))
+    assert refusal.code == "deadlock"
+    assert refusal.message == "nobody could go on: eve waits for docs, w1 holds docs; w1 waits for src, eve holds src"
+    assert any("git claim release src" in hint for hint in refusal.hints)
     line.must("release", Release(Actor("eve")))
     assert _take_or_wait(line, "w1", id)["task"]["id"] == id
+
+
+def test_a_wait_for_a_task_that_would_close_a_circle_is_refused(line: Line) -> None:
+    """Also over a cap: who waits for the task waits for its paths and its place."""
+    line.caps = {"": 1}
+    first, second = line.add("a", New("b", paths=paths("src")))
+    assert line.next("w0") == first
+    line.take("w1", "docs")
+    line.must("wait", Wait(Actor("w0"), paths("docs")))
+    with pytest.raises(Refused) as error:
+        _take_or_wait(line, "w1", second)
+    assert error.value.code == "deadlock"
+    assert error.value.message == (
+        "nobody could go on: w1 waits for src, @workers/all, w0 holds @workers/all; w0 waits for docs, w1 holds docs"
+    )
+    line.finish("w0", first)
+    assert _take_or_wait(line, "w1", second)["task"]["id"] == second
 
 
 def test_a_halt_grants_nothing_and_its_end_does(line: Line) -> None:

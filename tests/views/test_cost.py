@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tests.cli.support import World
@@ -14,7 +15,7 @@ class Counted:
 
     def __init__(self, place: Path, size: int) -> None:
         git(place, "init", "-q", "-b", "main", "repo")
-        self.world = World(place / "repo").init()
+        self.world = World(place / "repo", ledger=True)
         self.counter = Counter(place)
         self.paths = [f"src{n % 7}/file{n}.py" for n in range(size)]
         self.work("first")
@@ -106,3 +107,17 @@ def test_a_story_costs_what_happened_to_the_path(tmp_path: Path) -> None:
     # Forty events of others against ten of its own; "2s ago" costs a few calls more than "now".
     assert others < own / 10, (first, before, again, own, others)
     assert first.calls - again.calls < 4 * own, "each of forty events costs less than one of the path's own ten"
+
+
+def test_a_release_after_others_released_the_same_file_asks_git_little(tmp_path: Path) -> None:
+    """The next holder waits for these processes: they are few, and none is for what is not said."""
+    here = Counted(tmp_path, 1)
+    config = tmp_path / "repo/.git/config"
+    os.utime(config, (0, 0))  # settled, so that git's settings are remembered
+    for agent in ("alice", "bob"):
+        here.world.take(*here.paths, agent=agent)
+        for number in range(3):
+            here.work(f"by {agent} {number}")
+        here.step(agent, "git-claim", "release", "-q", *here.paths, agent=agent)
+    # The reader and the swap; status, what was changed, and whether earlier work has landed.
+    assert here.costs["bob"].children <= 5, here.costs

@@ -104,11 +104,12 @@ def test_an_expired_holder_with_uncommitted_work_here() -> None:
 
 
 def test_an_interrupted_landing() -> None:
-    landing = OpenLanding("alice", 9, 5, "main", "topic", "", "", "", "merge", [], "", [])
+    landing = OpenLanding("alice", 9, 5, "main", "topic", "", "", "", "merge", [], "", [{"path": "land/main"}])
     (need,) = needs.of_landings([landing], [])
     assert need.source == "event 9" and need.help == "git coord land topic"
     assert kinds(needs.of_landings([landing], ["bob"])) == ["landing"]
     assert needs.of_landings([landing], ["alice"]) == [], "it is under way"
+    assert needs.of_landings([landing._replace(released=[])], []) == [], "it was only checked: trunk did not move"
 
 
 def test_a_failed_landing_whose_agent_is_gone() -> None:
@@ -130,17 +131,25 @@ def test_a_conflict_of_a_landing() -> None:
 
 
 def test_gates_and_guards_that_do_not_run() -> None:
-    (need,) = needs.of_gates(["pre-push"])
+    (need,) = needs.of_gates(["pre-push"], "git coord setup")
     assert "pre-push" in need.message and need.help == "git coord setup"
-    assert needs.of_gates([]) == []
+    assert needs.of_gates([], "git coord setup") == []
     (need,) = needs.of_guards([{"agent": "alice", "tool": "Codex", "needs": "trust"}])
     assert (need.agent, need.help) == ("alice", "what it needs: trust")
     assert needs.of_guards([]) == []
 
 
+def test_handoffs_to_the_reader_by_name_or_role() -> None:
+    row = {"id": "h7", "from": "bob", "to": "alice", "role": "", "at": 5, "next": "land it", "for_you": True}
+    (need,) = needs.of_handoffs([row], "alice")
+    assert (need.subject, need.help, need.agent) == ("h7", "git handoff show h7", "alice") and "land it" in need.message
+    assert len(needs.of_handoffs([{**row, "to": "", "role": "code"}], "alice")) == 1
+    assert needs.of_handoffs([{**row, "to": ""}, {**row, "for_you": False}], "alice") == []
+
+
 def test_a_ledger_that_may_not_be_used() -> None:
-    assert needs.of_ledger("it was rewound")[0].help == "git coord fsck"
-    assert needs.of_ledger("") == []
+    assert needs.of_ledger("it was rewound", "git coord fsck")[0].help == "git coord fsck"
+    assert needs.of_ledger("", "") == []
 
 
 def test_an_agent_is_told_what_it_can_settle_and_what_waits_for_a_person() -> None:

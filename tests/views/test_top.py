@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -146,6 +147,16 @@ def test_it_redraws_when_the_ledger_moves_and_gives_the_terminal_back(world: Wor
         terminal.until(lambda data: data.endswith(b"\x1b[?25h\x1b[?1049l"))
         assert terminal.process.wait(30) == 0
     assert b"\x1b[31m" in terminal.shown
+
+
+def test_a_move_of_the_ledger_wakes_it_without_the_clock(world: World) -> None:
+    """Looks by the clock are put off for days here."""
+    code = "from gitcoord.views import cli_top; cli_top._EVERY = 1e6; from gitcoord.cli.entry import coord; coord()"
+    with world.terminal("top", argv=[sys.executable, "-c", code]) as terminal:
+        terminal.until(shows("q: quit"))
+        for reason in ("new login", "old logout"):
+            world.take(f"src/{reason[:3]}", "-m", reason)
+            terminal.until(shows(reason))
 
 
 def test_ctrl_c_gives_the_terminal_back_too(world: World) -> None:

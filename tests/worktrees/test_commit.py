@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.support import PERSON, Done, World
 from tests.cli.test_json import holds, refused
-from tests.support import COORD, GitRepo, git
+from tests.support import COORD, git
 
 
 @pytest.fixture
@@ -295,8 +295,8 @@ def test_a_file_with_conflicts_is_refused(world: World) -> None:
 # --- HEAD ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_commit(git_repo: GitRepo) -> None:
-    top = Path(git_repo.workspace)
+def test_the_first_commit(git_repo: Path) -> None:
+    top = git_repo
     world = World.__new__(World)
     world.top, world.coloured = top, False
     git(top, "symbolic-ref", "HEAD", "refs/heads/main")

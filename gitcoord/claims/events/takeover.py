@@ -6,7 +6,8 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
-from gitcoord.claims.model import Item, expiry_of_claim, file_of, key_of, overlapping
+from gitcoord.claims.model import Claim, Item, expiry_of_claim, file_of, key_of, overlapping, own_claim
+from gitcoord.claims.requests import capacity_for
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision, Event
@@ -66,6 +67,7 @@ def decide(state: State, command: Takeover, world: World) -> Decision:
         claim.mode,
         reason=command.reason,
         base=command.base,
+        units=_units(state, command, world, claim),
         nonce=command.nonce,
         part=True,
         ahead=True,
@@ -73,6 +75,13 @@ def decide(state: State, command: Takeover, world: World) -> Decision:
     granted = decide_take(chain.state, take, world)
     events = [event._replace(part=event.part + 1) for event in granted.events]
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
+
+
+def _units(state: State, command: Takeover, world: World, claim: Claim) -> int:
+    """All units of the claim, beside those that the person has: what were left over would be free without a grant."""
+    own = own_claim(state, command.item, command.actor.agent)
+    units = claim.units + (own.units if own is not None else 0)
+    return min(units, capacity_for(world, command.item))
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:

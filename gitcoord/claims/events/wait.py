@@ -8,12 +8,11 @@ from gitcoord.base.names import shown
 from gitcoord.claims.events.claim import checked_item
 from gitcoord.claims.events.expire import add_expire, expired_keys
 from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Claim, Item, conflicts_of, expiry_of_claim, own_claims
-from gitcoord.claims.queue import Queue, kept_for, plain_request, rivals_of
+from gitcoord.claims.queue import Queue, kept_for, plain_request
 from gitcoord.claims.requests import (
     NEXT,
     PRIORITIES,
     Request,
-    blocking_claims,
     drop,
     own_request,
     own_requests,
@@ -69,7 +68,7 @@ def decide(state: State, command: Wait, world: World) -> Decision:
     if command.priority not in PRIORITIES:
         raise UsageError(f"'{command.priority}' is not a priority", hints=(", ".join(PRIORITIES),))
     _require_no_task(command.items)
-    mine = _mine(state, command)
+    mine = own_place(state, command)
     if mine is not None:
         return _ask_again(state, command, world, mine)
     if NEXT in command.items:
@@ -92,7 +91,7 @@ def _require_no_task(items: tuple[Item, ...]) -> None:
         )
 
 
-def _mine(state: State, command: Wait) -> Request | None:
+def own_place(state: State, command: Wait) -> Request | None:
     """The agent's own request for just this."""
     if not command.items or not state.names("waits"):
         return None
@@ -144,13 +143,14 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
     )  # fmt: skip
     admitted = admit(state, command.actor, world)
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    queue = Queue(state, world)
     # Also those of the requests for which this one is kept: their agents may not ask any more.
-    asked = [mine, *Queue(state, world).keepers(mine)]
+    asked = [mine, *queue.keepers(mine)]
     conflicts = [conflicts_of(state, world, i, r.agent, r.mode, r.units) for r in asked for i in r.items]
     rows = [row for each in conflicts for row in each.expired if row[0].agent != mine.agent]
     expired = {c.key: (c, s) for c, s in rows if not command.only or c.key in command.only}
     beats = add_expire(chain, world, list(expired.values()), [])
-    if not chain.events and _changes(state, command, world, mine):
+    if not chain.events and _changes(queue, command, mine):
         if command.priority != mine.priority:
             _require_priority(state, command, world)
         chain.add("wait", _body(command, world, admitted.session, mine.ticket))
@@ -159,11 +159,11 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
     return _answer(chain, command, world, admitted, beats)
 
 
-def _changes(state: State, command: Wait, world: World, mine: Request) -> bool:
-    """Is there something to record: other terms, or that the request may go although no event has granted it yet?"""
-    if (mine.priority, mine.blocking) != (command.priority, command.blocking):
+def _changes(queue: Queue, command: Wait, mine: Request) -> bool:
+    """Is there something to record: other terms, or that the request may go although no event has granted it yet? The queue may follow."""
+    said = ("priority", "blocking", "reason", "task", "expected")
+    if any(getattr(mine, key) != getattr(command, key) for key in said):
         return True
-    queue = Queue(state, world)
     if queue.blocking_claims(mine):
         return False  # as with most that ask again
     return any(request.ticket == mine.ticket for request, _ in queue.grants([mine]))
@@ -184,7 +184,7 @@ def _answer(chain: Chain, command: Wait, world: World, admitted: Admission, beat
     """Granted, or where the agent stands now."""
     state, agent = chain.state, chain.agent
     held = own_claims(state, dict.fromkeys(command.items), agent)
-    mine = _mine(state, command)
+    mine = own_place(state, command)
     done = mine is None and len(held) == len(set(command.items))
     ttl = min((own.ttl for own in held), default=0) if done else 0
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl, confirms_of(held) if done else 0)
@@ -199,12 +199,13 @@ def standing(state: State, world: World, mine: Request | None, known: int) -> Re
     `known`: the Seq up to which the state is in the ledger."""
     if mine is None:
         return {"waiting": True, "ticket": 0, "position": 0, "of": 0, "before": [], "held": [], "paths": []}
-    rivals = rivals_of(state, world, mine)
+    queue = Queue(state, world)
+    rivals = queue.with_rivals(mine)
     at = next(index for index, each in enumerate(rivals) if each.ticket == mine.ticket)
     return {
         "waiting": True, "ticket": mine.ticket, "position": at + 1, "of": len(rivals),
         "before": [each.agent for each in rivals[:at]], "paths": [shown(item.name, item.space) for item in mine.items],
-        "held": [c.to_json(_expires_in(state, world, c, known)) for c in blocking_claims(state, world, mine)],
+        "held": [c.to_json(_expires_in(state, world, c, known)) for c in queue.blocking_claims(mine)],
     }  # fmt: skip
 
 

@@ -157,6 +157,18 @@ _LOOKING = {
         example="audit --fail-on critical",
         needs="the installation",
     ),
+    "drill": row(
+        "Let many agents loose on a scratch copy, and give a verdict.",
+        "cli.drill.cli:drill",
+        "",
+        Option("agents", "number", "So many at once, 10 to 100; default: 12.", label="N"),
+        Option("minutes", "number", "At most so long; default: 2.", label="N"),
+        Option("quick", "flag", "Each way in once, and a round for each agent."),
+        Option("seed", "number", "Repeat a drill: the same files, in the same order.", label="N"),
+        Option("markdown", "flag", "As a report for a pull request."),
+        example="drill --minutes 5 --markdown",
+        needs="the installation",
+    ),
     "version": row("Show the version of gitcoord.", "cli.version:version", opens="none"),
 }
 

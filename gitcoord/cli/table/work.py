@@ -97,6 +97,21 @@ _EVERYDAY = {
         life="work",
         json=False,  # its own says more
     ),
+    "page": row(
+        "Show it live in a browser; with --act, act from there.",
+        "page.cli:page",
+        "",
+        Option("act", "flag", "For a person: approve, deny, kill, halt and more from the page."),
+        Option("port", "number", "Listen at this port; default: 8417 or the next free one, 0: any.", label="PORT"),
+        Option("listen", "text", "Listen at this address; default: 127.0.0.1, this machine alone.", label="ADDRESS"),
+        Option("no-open", "flag", "Do not open a browser."),
+        Option("json", "flag", "Print address and link as one JSON object a line."),
+        example="page --act",
+        opens="read",
+        life="work",
+        needs="starlette and uvicorn",
+        json=False,  # its own says more
+    ),
     "commit": row(
         "Commit exactly these files, whatever anybody has staged.",
         "worktrees.cli:commit",
@@ -130,13 +145,15 @@ _EVERYDAY = {
         Option("rebase", "flag", "Make the branch's commits anew on top of trunk."),
         Option("squash", "flag", "Make one commit of the branch."),
         Option("task", "text", "Complete this task of yours when it has landed.", label="TASK"),
-        Option("wait", "duration", "Wait for a turn up to this long; default: 30m, 0: not at all."),
+        Option(
+            "wait", "duration", "Wait for a turn up to this long; default: 30m, 0: not at all. Ctrl-C leaves the queue."
+        ),
         _DRY_RUN,
         Option("list", "flag", "Show who lands, and who waits for a turn."),
         Option("continue", "flag", "Go on after a conflict that is resolved."),
         Option("abort", "flag", "Give up a landing that conflicts, and its turn."),
         Option("done", "flag", "Afterwards remove the branch's work tree."),
-        example="land --task t12",
+        example="land --task t12 --wait 10m",
         life="work",
     ),
     "worktree add": row(

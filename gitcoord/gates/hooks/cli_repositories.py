@@ -95,7 +95,7 @@ def _take_out(call: Call, path: str) -> bool:
         command, cwd=path.removesuffix("/.git"), env=environ, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     if done.returncode:
-        call.screen.note(f"note: the hooks stay in {printable(path)}: {printable(done.stderr.strip())}")
+        call.screen.note(f"note: the hooks stay in {printable(path)}: {printable('; '.join(done.stderr.splitlines()))}")
     else:
         call.screen.say(f"took the hooks out of {printable(path)}")
         call.screen.note(*(line for line in done.stderr.splitlines() if "not committed" in line))

@@ -26,11 +26,20 @@ GATES = ("pre-commit", "pre-merge-commit", "reference-transaction", "pre-push")
 _LARGEST = 1 << 20
 
 
+_ASKS_NOT = " does not ask gitcoord"
+
+
 class MissingGate(NamedTuple):
     """A gate that does not run here, and why not."""
 
     event: str
     why: str
+    edit: bool = False  # a hook manager's own file has to ask gitcoord
+
+
+def command_for(missing: list[MissingGate]) -> str:
+    """The command that puts these gates in place."""
+    return "git coord setup --edit-hooks" if any(gate.edit for gate in missing) else "git coord setup"
 
 
 def missing_gates(ctx: Context) -> list[MissingGate]:
@@ -48,7 +57,7 @@ def missing_gates(ctx: Context) -> list[MissingGate]:
     if manager is None:
         return [MissingGate(event, _why(directory, event)) for event in lacking]
     found = [(event, _why_managed(ctx, manager, directory, event)) for event in lacking]
-    return [MissingGate(event, why) for event, why in found if why]
+    return [MissingGate(event, why, why.endswith(_ASKS_NOT)) for event, why in found if why]
 
 
 def _directory(ctx: Context) -> str:
@@ -106,7 +115,7 @@ def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> 
         return _why(directory, event)
     text = read_file(f"{ctx.repo.worktree}/{path}", _LARGEST)
     if not asks_gitcoord(text, event):
-        return f"{path} does not ask gitcoord"
+        return path + _ASKS_NOT
     marks = {LEFTHOOK: (b"lefthook",), PRE_COMMIT: PRE_COMMIT_MARKS}.get(manager.manager, (b"",))
     if not exists(installed) or not any(mark in read_file(installed, _LARGEST) for mark in marks):
         return f"no hook is installed: {install_command(manager, event)}"

@@ -39,12 +39,13 @@ def first_parents(env: Env, head: str, *, until: str = "", oldest_first: bool = 
     return run([*argv, *([f"--max-count={most}"] if most else []), head, *([f"^{until}"] if until else []), "--"], env)
 
 
-def first_parent_messages(env: Env, head: str, until: str = "", *, since: int = 0) -> Answer:
+def first_parent_messages(env: Env, head: str, until: str = "", *, since: int = 0, most: int = 0) -> Answer:
     """The chain of first parents, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL.
 
-    `since`: without the commits before the first one, from `head` on, that is older than this time."""
+    `since`: without the commits before the first one, from `head` on, that is older than this time. `most`: the last ones."""
     argv = [*ORIGINAL, "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8", "--format=%P%n%B%x00", head]
-    return run([*argv, *([f"^{until}"] if until else []), *([f"--since=@{since}"] if since else []), "--"], env)
+    bounds = [*([f"--since=@{since}"] if since else []), *([f"--max-count={most}"] if most else [])]
+    return run([*argv, *([f"^{until}"] if until else []), *bounds, "--"], env)
 
 
 def rev_list(env: Env, *revisions: str, most: int = 0) -> Answer:
@@ -156,6 +157,15 @@ def log_agents(env: Env, old: str, new: str) -> Answer:
     return run([*ORIGINAL, "log", "--no-show-signature", form, new, f"^{old}", "--"], env)
 
 
+def log_on_branches(env: Env, path: str, since: int, *outside: str) -> Answer:
+    """The commits of local branches, but the ledger's, since then and outside of these, that change the path: a line each with a branch
+    that has it, \\x02, and the agents that its trailers name."""
+    form = "--format=%S%x02%(trailers:key=Agent,valueonly,separator=%x2C)"
+    branches = ["--exclude=gitcoord", "--exclude=gitcoord-sessions/*", "--branches", "--not", *outside]
+    argv = [*ORIGINAL, "log", "--no-show-signature", "--source", "--no-merges", f"--since={since}", form, *branches]
+    return run([*argv, "--", f":(top,literal,icase){path}"], env)
+
+
 # --- merges --------------------------------------------------------------------------------------------------------
 
 
@@ -261,6 +271,14 @@ def diff_index_raw(env: Env, commit: str) -> Answer:
 def diff_names(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
     how = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
     return run([*ORIGINAL, "diff-tree", *how, old, new, "--", *pathspecs], env)
+
+
+def grep_tree(env: Env, tree: str, words: Iterable[str], paths: Iterable[str], *, files: bool = False) -> Answer:
+    """The lines of these files that have one of these words, as `path:number:line`; `files`: only their names, each ended by NUL. Exit code 1: none."""
+    what = [word for each in words for word in ("-e", each)]
+    how = ["-l", "-z"] if files else ["-n"]
+    specs = [f":(top,literal){path}" for path in paths]
+    return run([*ORIGINAL, "grep", "--no-color", "-I", "-F", *how, *what, tree, "--", *specs], env)
 
 
 def diff_counts(env: Env, old: str, new: str) -> Answer:

@@ -83,6 +83,12 @@ def fetch_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec
     return run_bounded(argv, env, deadline, notes=notes)
 
 
+def push_large_files(env: Env, name: str, ref: str, tip: str) -> Answer:
+    """Send the objects of LFS that this commit refers to and the remote lacks, as the pre-push hook of LFS does."""
+    line = f"{ref} {tip} {ref} {'0' * len(tip)}\n".encode("utf-8", "surrogateescape")
+    return run([*GIT, "lfs", "pre-push", name], env, line, shares_terminal=has_terminal())
+
+
 # --- during a check: without password prompts --------------------------------------------------------------------------
 
 

@@ -5,10 +5,10 @@ A hook that crashes or takes too long (its limit is in milliseconds) only warns:
 
 from __future__ import annotations
 
+from gitcoord.base.agent_tools import HOOKS_ON
 from gitcoord.base.codec import Record
 from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SEARCH, SHELL, WRITE
-from gitcoord.guard.unhooked import RESTORING
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, START, STOP, Answer, Reply, ToolEvent
 
 NAME = "gemini"
@@ -60,7 +60,7 @@ def _failed(result: object) -> bool:
 
 def _usable(text: str) -> str:
     """The text with commits as they work in its shell, which hides the user's name from git."""
-    return text.replace(": git coord commit ", f": {RESTORING}git coord commit ")
+    return text.replace(": git coord commit ", f": {HOOKS_ON}git coord commit ")
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:

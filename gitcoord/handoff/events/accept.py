@@ -92,8 +92,7 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
 
     actor, session = command.actor, admitted.session
     prefetch_around(state, [claim.item for claim in record.claims])
-    losing = _losing(state, record)
-    free = _without(state, losing)
+    free = _without(state, _losing(state, record))
     ttl = _ttl(state, world, command, record)
     offered = [*_with_task(record, ttl), *_caps(state, world, command, record, ttl)]
     items = [claim.item for claim in offered]
@@ -113,7 +112,8 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     open_session(chain, actor, world, admitted)
     body = {
         "handoff": record.id, "holder": record.giver, "session": session, "task": record.task,
-        "items": [list(item) for item in items], "grants": grants, "claims": losing, "ttl": ttl,
+        "items": [list(item) for item in items], "grants": grants, "ttl": ttl,
+        "claims": _losing(chain.state, record),  # an expiry may have taken some: what was reserved together is lost together
     }  # fmt: skip
     chain.grants = True
     chain.add("accept", body)

@@ -5,12 +5,34 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import is_oid, printable
-from gitcoord.claims.model import WRITE, Claim, Item, own_claim, prefetch_own, turn_item, turn_times
+from gitcoord.claims.model import (
+    WRITE,
+    Claim,
+    Item,
+    all_claims,
+    covers_item,
+    own_claim,
+    prefetch_own,
+    turn_item,
+    turn_times,
+)
 from gitcoord.claims.released import landed
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.landing.events.land import add_land
-from gitcoord.landing.model import FACTS, LEASE, MAX_CHECKS, WAYS, OpenLanding, landing_file, open_landings, own_turn
+from gitcoord.landing.model import (
+    FACTS,
+    LEASE,
+    MAX_CHECKS,
+    WAYS,
+    OpenLanding,
+    is_lane_item,
+    landing_file,
+    lands_before,
+    lane_item,
+    open_landings,
+    own_turn,
+)
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.format import LANDINGS, format_record, with_minor
 from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
@@ -27,7 +49,8 @@ _SAID = ("trunk", "branch", "tip", "old", "new", "how", "checks", "task")
 
 
 class Begin(NamedTuple):
-    """The command. `items`: (space, path, agent) of the claims to release. `together`: trunk moves in the same transaction."""
+    """The command. `items`: (space, path, agent) of the claims to release; none: it is checked first, in a lane, and has its place from now on.
+    `together`: trunk moves in the same transaction."""
 
     actor: Actor
     trunk: str
@@ -61,6 +84,10 @@ def decide(state: State, command: Begin, world: World) -> Decision:
         state, beats = chain.state, taken.beats
     if own_turn(state, command.trunk, agent) is None:
         raise refused("turn-over", f"the turn of '{agent}' to land is over: nothing has landed", "git coord land")
+    if command.together or command.items:
+        _require_first(state, command)
+    else:
+        _require_lanes(state, command, world)
     if command.task:
         task = the_task(state, command.task)
         raise_if(not_the_owner(state, task, agent))
@@ -75,6 +102,26 @@ def decide(state: State, command: Begin, world: World) -> Decision:
     if command.together:
         add_land(chain, world, agent)
     return Decision(chain.events, beats, {"seq": event.seq})
+
+
+def _require_first(state: State, command: Begin) -> None:
+    """Refused while landings before this one are under way in other lanes: trunk moves in their order."""
+    before = lands_before(state, command.actor.agent)
+    if before:
+        names = ", ".join(f"{landing.branch} of {landing.agent}" for landing in before[:3])
+        raise refused("not-first", f"{printable(names)} lands first: nothing has landed", "git coord land --list")
+
+
+def _require_lanes(state: State, command: Begin, world: World) -> None:
+    """Refused unless this landing, which goes on record before its check, has claimed all that it changes for its lane. Two claims on one path cannot
+    be, so landings that meet are never in lanes at the same time."""
+    agent = command.actor.agent
+    if not world.on_trunk([command.old]):
+        raise refused("not-landed", f"{command.trunk} does not contain {command.old[:12]}, on which this would land")
+    held = [claim for claim in all_claims(state, agent) if is_lane_item(claim.item)]
+    for path in world.touched(command.old, command.new):
+        if not any(covers_item(state, claim, lane_item(path)) for claim in held):
+            raise refused("lane", f"'{printable(path)}' is not claimed for the lane of '{agent}'", "git coord land")
 
 
 def take_turn(state: State, command: Begin, world: World) -> Decision:

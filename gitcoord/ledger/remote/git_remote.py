@@ -6,7 +6,7 @@ into a few results, each of which needs another reaction: try again, give up, fe
 
 from __future__ import annotations
 
-from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
+from gitcoord.base.names import CLAIMS, LANES, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.git.commands.remotes import fetch_own, look_at_own_ref, push_own
 from gitcoord.git.deadline import Deadline, fixed
 from gitcoord.git.store import RefUpdate
@@ -73,16 +73,14 @@ class GitRemote:
         self.name = name
         self.branches = branches
         self.atomic = atomic
-        self.trunk: RefName = ""  # the branch that a landing moves together with the ledger
         self.notes: LockNotes | None = None  # records which process owns which lock; None in some tests
         self._env = env
         self.deadline = deadline or Deadline(name, fixed(JOINING))
 
     def takes(self, ref: RefName) -> bool:
         """Return whether the remote keeps this ref."""
-        if ref in (LEDGER, self.trunk):
-            return True
-        return ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
+        own = ref.startswith((CLAIMS, LANES)) and not self.branches
+        return ref == LEDGER or ref.startswith((SESSIONS, "refs/heads/")) or own
 
     def there(self, ref: RefName) -> RefName:
         """The ref's name at the remote."""
@@ -163,6 +161,12 @@ class GitRemote:
         """The remote's present ledger."""
         with self.deadline.request(changes=False):
             return look_at_own_ref(self._env, self.deadline, self.name, LEDGER).text.partition("\t")[0] or None
+
+
+def is_extra(ref: RefName) -> bool:
+    """Does this ref move with a landing, and is no mirror? Trunk, which is the only branch besides the ledger (`refs/heads/` here is the user's), and the commit
+    of a lane."""
+    return ref.startswith(LANES) or (ref.startswith("refs/heads/") and ref != LEDGER)
 
 
 def locked_refs(complaint: str) -> list[str]:

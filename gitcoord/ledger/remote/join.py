@@ -130,7 +130,7 @@ def _find(ctx: Context, local: Store, name: str, root: str) -> _Found:
     begins at `root` is neither here nor there."""
     url, there = _url(ctx, name), _ledger_there(ctx, name)
     here = local.resolve([LEDGER])[0]
-    has_own = ctx.remote == "" and here is not None
+    has_own = ctx.remote == "" and here is not None and not (there and _is_copy(ctx, local))
     if has_own and there is not None and is_ancestor(ctx.repo.env, there, here or "") is True:
         return _Found(name, url, there, has_own, copied=True)
     if has_own and there is not None and not _continues(ctx, name, here or ""):
@@ -146,6 +146,11 @@ def _find(ctx: Context, local: Store, name: str, root: str) -> _Found:
     if there is None and root and has_own and not _begins_at(ctx, root):
         raise _not_the_named("this clone", root)
     return _Found(name, url, there, has_own)
+
+
+def _is_copy(ctx: Context, local: Store) -> bool:
+    """Return whether the ledger here is the copy of a remote's, as a user brings it back after leaving that remote."""
+    return is_ledger(local, LEDGER) and "remote" in format_record(read_snapshot(ctx, trusting=True).state).authority
 
 
 def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Format:

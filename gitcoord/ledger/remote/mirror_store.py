@@ -20,7 +20,7 @@ from gitcoord.git.store import (
     as_update,
     move,
 )
-from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
+from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote, is_extra
 from gitcoord.startup.annotations import Any, Sequence
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ class MirrorStore:
     def follow(self, moves: Sequence[RefUpdate]) -> bool:
         """Update the mirror after a push. False: that failed, and a fetch is needed. The trunk of this clone is no mirror: git has noted
         the remote's when it pushed."""
-        moves = [m for m in moves if m.ref != self.remote.trunk]
+        moves = [m for m in moves if not is_extra(m.ref)]
         now = self.local.resolve([m.ref for m in moves])
         if any(m.ref == LEDGER and oid != (m.old or None) for m, oid in zip(moves, now)):
             return False  # the mirror is not at the ledger that was pushed onto

@@ -34,6 +34,7 @@ from gitcoord.ledger.remote.git_remote import (
     UNKNOWN,
     UNREACHABLE,
     RemoteResult,
+    is_extra,
 )
 from gitcoord.startup.annotations import Iterator
 
@@ -111,7 +112,7 @@ def push_until_known(ctx: Context, batch: Batch) -> RemoteResult:
             return result if result.kind in (RACED, REJECTED, FAILED) else RemoteResult(UNKNOWN, result.words)
         if _landed(ctx, batch):
             return RemoteResult(LANDED)
-        if _moved(ctx, batch) or (result.kind == RACED and store.remote.trunk):
+        if _moved(ctx, batch) or (result.kind == RACED and any(is_extra(m.ref) for m in batch.moves)):
             return RemoteResult(RACED)  # where trunk moves too, whoever lands looks at it before trying again
         if result.kind in (REJECTED, FAILED):
             split = result.kind == REJECTED and len(batch.agents) > 1
@@ -163,7 +164,7 @@ def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator
 def _moved(ctx: Context, batch: Batch) -> bool:
     """Return whether one of its refs has another value than expected: then it can never land."""
     remote = store_of(ctx).remote
-    moves = [m for m in batch.moves if remote.takes(m.ref) and m.ref != remote.trunk]
+    moves = [m for m in batch.moves if remote.takes(m.ref) and not is_extra(m.ref)]
     return store_of(ctx).local.resolve([m.ref for m in moves]) != [m.old or None for m in moves]
 
 

@@ -58,7 +58,7 @@ class RemoteAuthority:
         self._tried: list[_Tried] = []
         self._floor: Oid | None = None
         self._batch_id = ""  # the batch that has the attempt; '' if it is pushed alone
-        self._batched = ctx.moving is None  # what must not fail with others, or because of them, is pushed alone
+        self._batched = True
         self._uncertain = False  # another process may still push an attempt of ours
 
     def __enter__(self) -> None:
@@ -76,7 +76,9 @@ class RemoteAuthority:
     def decide(self, request: Request) -> Attempt | None:
         self._agent = request.command.actor.agent
         wait_for_turn(self._ctx)
-        attempt, self._batch_id = self._join(request) if self._batched else (None, "")
+        # A landing must not fail with others, nor they because of it: it is pushed alone.
+        together = self._batched and request.moving is None
+        attempt, self._batch_id = self._join(request) if together else (None, "")
         if attempt is not None:
             return attempt
         if self._batch_id:

@@ -30,6 +30,7 @@ def decide(state: State, command: Revive, world: World) -> Decision:
     record = agent_record(state, command.target)
     if record is None:
         raise refused("no-agent", f"no agent '{command.target}' is known here", "who is: git coord agents")
+    world.heartbeat(command.target)  # a tombstone without a record is recorded before this is decided again
     if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
     raise_if(None if oneself else not_an_overseer(state, command.actor, world, "revive the killed"))

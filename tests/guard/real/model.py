@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from types import TracebackType
@@ -27,6 +27,10 @@ class Act(NamedTuple):
     text: str = ""
 
 
+# A step that is made when its turn comes: what a test does at that moment, while the conversation is alive, happens in it.
+Step = Act | Callable[[], Act]
+
+
 class Seen(NamedTuple):
     """A request of a tool, whatever its protocol."""
 
@@ -39,8 +43,8 @@ class Seen(NamedTuple):
 class Model:
     """The server, ended with the `with` statement. `seen` has the longest request of each script."""
 
-    def __init__(self, **scripts: list[Act]) -> None:
-        self.scripts = scripts
+    def __init__(self, **scripts: Sequence[Step]) -> None:
+        self.scripts: dict[str, list[Step]] = {name: list(steps) for name, steps in scripts.items()}
         self.seen: dict[str, Seen] = {}
         self.paths: list[str] = []
         self._lock = Lock()
@@ -78,7 +82,12 @@ class Model:
             if name not in self.seen or len(str(seen.body)) >= len(str(self.seen[name].body)):
                 self.seen[name] = seen
         step = len(seen.results)
-        return (script[step] if step < len(script) else None), step
+        if step >= len(script):
+            return None, step
+        act = script[step]
+        if not isinstance(act, Act):
+            act = script[step] = act()
+        return act, step
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -186,6 +186,151 @@ def test_a_commit_of_gemini_is_judged(workplace: Workplace) -> None:
     assert workplace.run(("git", "log", "-1", "--format=%s")).out == "mine\n", committed
 
 
+DESTROYS = (
+    "git checkout -- sub/y", "git restore sub/y", "git stash", "git reset --hard", "git clean -fdx sub", "rm sub/new", "rm -rf sub",
+    "git add -A && git commit -qm all", "cat > sub/y <<EOF\nmine\nEOF",
+    "git checkout -b mine", "git switch -c mine",
+    "find . -delete", "find . -name .git -exec rm -rf {} +", "rsync -a --delete /tmp/empty/ ./", "ls -A | xargs rm -rf",
+    "echo '{\"disableAllHooks\": true}' > .claude/settings.local.json",
+)  # fmt: skip
+
+
+@EACH
+def test_uncommitted_work_of_another_in_the_same_tree(workplace: Workplace, tool: RealTool) -> None:
+    """While another conversation is alive, nothing takes away or commits what it wrote and nobody claimed, and its branch stays."""
+    set_up(workplace, tool)
+    other = REAL_TOOLS["claude"]
+    if tool is not other:
+        assert workplace.coord("setup", "--tool", "claude").code == 0
+        assert workplace.run(("git", *UNHOOKED, "commit", "-qam", "claude")).code == 0
+    path = at(workplace, "sub/y")
+    script = [tool.read(path), *map(tool.shell, DESTROYS), tool.write(path, "of another", "mine")]
+    before: list[str] = []
+
+    def meanwhile() -> Act:
+        before.append(state_of(workplace))
+        with Model(main=script) as model:
+            workplace.play(tool, model)
+        results.extend(model.results())
+        return other.shell("true")
+
+    results: list[str] = []
+    with Model(
+        main=[
+            other.read(at(workplace, "sub/y")),
+            other.write(at(workplace, "sub/y"), "y", "of another"),
+            other.write(at(workplace, "sub/new"), "", "new"),
+            meanwhile,
+        ]
+    ) as model:
+        done = workplace.play(other, model)
+    assert len(results) == len(script), (done, results)
+    for act, result in zip(script[1:], results[1:]):
+        assert "nothing was done" in result, (act, result)
+    assert "git coord worktree add" in flat(results)
+    assert state_of(workplace) == before[0]
+
+
+def state_of(workplace: Workplace) -> str:
+    """Branch, last commit and changes of the work tree, with what the files of the other conversation contain."""
+    shown = [workplace.run(("git", *words)).out for words in (("status", "-sbuall"), ("log", "-1"))]
+    return "\n".join([*shown, *(at.read_text() for at in sorted((workplace.top / "sub").iterdir()))])
+
+
+@EACH
+def test_a_write_into_the_primary_copy_is_denied_once(workplace: Workplace, tool: RealTool) -> None:
+    """Gemini does not even ask: it refuses paths outside the directory in which it was started."""
+    set_up(workplace, tool)
+    tree = workplace.place / "tree"
+    assert workplace.run(("git", "worktree", "add", "-q", str(tree))).code == 0
+    wrong = at(workplace, "sub/y")
+    with Model(main=[tool.read(wrong), tool.write(wrong, "y", "mine")]) as model:
+        workplace.play(tool, model, cwd=tree)
+    denied = model.results()[1]
+    if tool.name != "gemini":
+        assert "nothing was done" in denied and str(tree / "sub/y") in denied
+    assert (workplace.top / "sub/y").read_text() == "y\n"
+
+
+@EACH
+def test_the_next_conversation_inherits(workplace: Workplace, tool: RealTool) -> None:
+    """Uncommitted work of one does not lock out the next, which is told of it."""
+    set_up(workplace, tool)
+    path = at(workplace, "shared/a")
+    for old, new in (("a", "first"), ("first", "second")):
+        with Model(main=[tool.read(path), tool.write(path, old, new)]) as model:
+            done = workplace.play(tool, model)
+        assert "nothing was done" not in flat(model.results()), (done, model.results())
+        assert (workplace.top / "shared/a").read_text() == f"{new}\n"
+    assert "shared/a" in model.prompt()
+
+
+# How each tool starts a subagent, with the prompt for it. Gemini's and Codex's are tested elsewhere or start none without a person.
+SUBAGENTS = {
+    "claude": lambda prompt: Act("Agent", {"description": "a part", "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": False}),
+    "opencode": lambda prompt: Act("task", {"description": "a part", "prompt": prompt, "subagent_type": "general"}),
+    "copilot": lambda prompt: Act("task", {"name": "part", "description": "a part", "prompt": prompt, "agent_type": "general-purpose"}),
+    "gemini": lambda prompt: Act("invoke_agent", {"agent_name": "generalist", "prompt": prompt}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUBAGENTS)
+def test_subagents_one_after_the_other(workplace: Workplace, name: str) -> None:
+    """Uncommitted work of a finished subagent is its parent's, so the next one may write it."""
+    tool = REAL_TOOLS[name]
+    set_up(workplace, tool)
+    path = at(workplace, "shared/a")
+    parts = {
+        f"part{number}": [tool.read(path), tool.write(path, old, new)]
+        for number, (old, new) in enumerate((("a", "first"), ("first", "second")))
+    }
+    main = [SUBAGENTS[name](f"Do a part. [[script {part}]]") for part in parts]
+    with Model(main=main, **parts) as model:
+        done = workplace.play(tool, model)
+    for part in parts:
+        assert "nothing was done" not in flat(model.results(part)), (done, model.results(part))
+    assert (workplace.top / "shared/a").read_text() == "second\n", (done, model.results())
+
+
+@EACH
+def test_without_its_ledger_reading_and_looking_at_it_go_on(workplace: Workplace, tool: RealTool) -> None:
+    set_up(workplace, tool)
+    assert workplace.run(("git", *UNHOOKED, "update-ref", "-d", "refs/heads/gitcoord")).code == 0
+    path = at(workplace, "sub/y")
+    script = [tool.read(path), tool.shell("ls"), tool.shell("git coord doctor; true"), tool.write(path, "y", "mine")]
+    with Model(main=script) as model:
+        done = workplace.play(tool, model)
+    read, listed, looked, wrote = model.results()
+    assert "y" in read and "shared" in listed and "ledger" in looked, (done, model.results())
+    assert "ask a person to run" in wrote and (workplace.top / "sub/y").read_text() == "y\n", wrote
+
+
+@EACH
+def test_what_a_program_overwrote_is_put_back(workplace: Workplace, tool: RealTool) -> None:
+    """With `after = restore`, where the holder's own tool is hooked."""
+    set_up(workplace, tool)
+    policy = workplace.top / ".gitcoord/config"
+    policy.write_text(policy.read_text() + "\n[guard]\n\tafter = restore\n")
+    assert workplace.run(("git", *UNHOOKED, "commit", "-qam", "restore")).code == 0
+    other = REAL_TOOLS["claude"]
+    if tool is not other:
+        assert workplace.coord("setup", "--tool", "claude").code == 0
+    (workplace.top / "fmt.py").write_text(f"open(bytes.fromhex('{b'shared/a'.hex()}'), 'w').write('gone')\n")
+    results: list[str] = []
+
+    def meanwhile() -> Act:
+        with Model(main=[tool.shell(OVERWRITE)]) as model:
+            workplace.play(tool, model)
+        results.extend([*model.results(), model.prompt()])  # Codex puts it before the result
+        return other.shell("true")
+
+    path = at(workplace, "shared/a")
+    with Model(main=[other.read(path), other.write(path, "a", "of another"), meanwhile]) as model:
+        workplace.play(other, model)
+    assert (workplace.top / "shared/a").read_text() == "of another\n", results
+    assert "put back" in flat(results), results
+
+
 def record(workplace: Workplace, tool: RealTool) -> None:
     """Write down what the tool sent, with the names of a home that is nobody's, where that was asked for."""
     if not os.environ.get("GITCOORD_TOOLS_RECORD"):

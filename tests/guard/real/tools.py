@@ -70,14 +70,14 @@ def _gemini_home(url: str, top: Path) -> Files:
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
     }
-    trusted = {str(top): "TRUST_FOLDER"}
+    trusted = {str(top.parent): "TRUST_FOLDER"}  # linked work trees lie beside the project
     return {".gemini/settings.json": json.dumps(settings), ".gemini/trustedFolders.json": json.dumps(trusted)}
 
 
 def _opencode_home(url: str, top: Path) -> Files:
     config = {
         "autoupdate": False, "share": "disabled", "model": "anthropic/claude-sonnet-4-5",
-        "small_model": "anthropic/claude-sonnet-4-5",
+        "small_model": "anthropic/claude-sonnet-4-5", "permission": {"external_directory": "allow"},
         "provider": {"anthropic": {"options": {"baseURL": f"{url}/v1", "apiKey": "none"}}},
     }  # fmt: skip
     return {".config/opencode/opencode.json": json.dumps(config)}
@@ -175,6 +175,8 @@ class Workplace:
         (self.home / ".gitconfig").write_text(
             "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n"
         )
+        # Codex starts login shells, and Debian's profile for these sets PATH anew.
+        (self.home / ".profile").write_text(f'PATH="{self.bin}:$PATH"\n')
         for name in ("git-claim", "git-handoff"):
             (self.bin / name).symlink_to(ROOT / ".venv/bin" / name)
         self.install_guard('exec "$real" guard <"$file"')

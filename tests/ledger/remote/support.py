@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
+from gitcoord.git.host import Host
 from tests.cli.support import Done
 from tests.races.history import Row, read_ledger
 from tests.races.support import Quick, scratch_env
-from tests.support import copy_template
+from tests.support import change_first_event, copy_template
 
 LEDGER = "refs/heads/gitcoord"
 
@@ -64,11 +66,10 @@ class Fleet:
         self.bare = place / "server.git"
         self.env = scratch_env(place)
         self.log = place / "connections"
-        for pack in ("receive-pack", "upload-pack"):
-            (place / f"count-{pack}").write_text(_COUNTER.format(name=pack, log=self.log))
-            (place / f"count-{pack}").chmod(0o755)
+        self._count_connections()
         if not template:
             self.machines = [Machine(self, name, made=True) for name in names]
+            self._new = self._look()
             return
         subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(self.bare)], env=self.env, check=True)
         first = Machine(self, names[0])
@@ -77,15 +78,42 @@ class Fleet:
         first.git("push", "-q", "origin", "main")
         self.machines = [first, *(Machine(self, name) for name in names[1:])]
 
+    def _count_connections(self) -> None:
+        for pack in ("receive-pack", "upload-pack"):
+            (self.place / f"count-{pack}").write_text(_COUNTER.format(name=pack, log=self.log))
+            (self.place / f"count-{pack}").chmod(0o755)
+
     def add(self, name: str, *words: str) -> Machine:
         self.machines.append(Machine(self, name, *words))
         return self.machines[-1]
 
     def joined(self) -> list[Machine]:
-        for machine in self.machines:
-            machine.join()
+        """All join; what was only just made is replaced by a copy of the same that has joined."""
+        names = tuple(machine.repo.name for machine in self.machines)
+        if self._look() == self._new:
+            copy_template(self.place, _make_joined, names)
+            self._take_over()
+        else:
+            for machine in self.machines:
+                machine.join()
         self.log.unlink(missing_ok=True)
         return self.machines
+
+    def _take_over(self) -> None:
+        """The copy is of this place: its programs, the address in the first event, and when each machine has looked."""
+        self._count_connections()
+        for git_dir in (self.bare, *(machine.git_dir for machine in self.machines)):
+            change_first_event(git_dir, rb'"remote":"[^"]*"', b'"remote":"%s"' % os.fsencode(self.bare))
+        host = Host()
+        for machine in self.machines:
+            looked = machine.git_dir / "gitcoord/looked"
+            looked.write_text(f"{looked.read_text().split()[0]}\n{host.mono()}\n{host.wall()}")
+
+    def _look(self) -> list[bytes]:
+        """Everything in it that a test may have changed before the machines join."""
+        places = (self.bare, *(machine.git_dir for machine in self.machines))
+        files = [place / name for place in places for name in ("config", "refs/heads/main", "packed-refs")]
+        return [file.read_bytes() if file.exists() else b"" for file in files]
 
     def git(self, *words: str) -> str:
         return subprocess.run(
@@ -131,3 +159,9 @@ class Fleet:
 
 def _make_fleet(place: Path, names: tuple[str, ...]) -> None:
     Fleet(place, names, template=True)
+
+
+def _make_joined(place: Path, names: tuple[str, ...]) -> None:
+    fleet = Fleet(place, names)
+    fleet._new = []
+    fleet.joined()

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from tests.cli.support import Done
-from tests.gates.support import HOOKS
+from tests.gates.support import write_hooks
 from tests.ledger.remote.support import Fleet, Machine
-
-_HOOK = """#!/bin/sh
-{filter}exec {tools}/git-claim --gate {name} "$@"
-"""
-_FILTER = '[ "$1" = prepared ] || exit 0\n'
+from tests.server.support import claim_program, install
 
 
 class Team(Fleet):
@@ -34,8 +29,7 @@ class Team(Fleet):
 
     def install(self) -> None:
         """Install the gate as `git coord server install` does."""
-        argv = ["gitcoord-quick", "install", str(self.place / "bin/git-claim"), ""]
-        subprocess.run(argv, cwd=self.bare, env=self.env, check=True)
+        install(self.bare, claim_program(self.place))
 
     def lineage(self, path: str) -> list[dict[str, object]]:
         """The files below this path that releases have recorded, oldest first, each with its event and its agent."""
@@ -52,10 +46,7 @@ def _hooks(place: Path) -> Path:
     directory = place / "client-hooks"
     if not directory.exists():
         directory.mkdir()
-        for name in HOOKS:
-            text = _FILTER if name == "reference-transaction" else ""
-            (directory / name).write_text(_HOOK.format(filter=text, tools=place / "bin", name=name))
-            (directory / name).chmod(0o755)
+        write_hooks(directory)
     return directory
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.git.locks.flock import is_locked
 from tests.cli.support import Done
 from tests.ledger.remote.support import Fleet, Machine
 from tests.ledger.remote.test_batches import agents_waiting, waiting
@@ -168,13 +169,18 @@ def _below(pid: int) -> str:
     return words
 
 
+def _has_joined(machine: Machine, agent: str) -> bool:
+    """Is its request in the batch, and has it left the writers' queue? Stopped before that, it would keep others from joining."""
+    return agents_waiting(machine) == [agent] and not is_locked(f"{machine.git_dir}/gitcoord/queue.lock")
+
+
 def test_one_that_waits_is_stopped(fleet: Fleet) -> None:
     """Another process pushes its request; it gets the answer when it continues."""
     one, _ = fleet.joined()
     with contextlib.ExitStack() as stack:
         with waiting(one):
             alice = stack.enter_context(running(one.start("git-claim", "--json", "src/app.py", agent="alice")))
-            wait_until("alice has joined", lambda: agents_waiting(one) == ["alice"])
+            wait_until("alice has joined", lambda: _has_joined(one, "alice"))
             stopped = Stopped(alice, group=True)
             bob = stack.enter_context(running(one.start("git-claim", "--json", "src/db.py", agent="bob")))
             wait_until("bob has joined", lambda: agents_waiting(one) == ["alice", "bob"])

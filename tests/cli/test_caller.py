@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
+from gitcoord.cli.caller import Caller
 from gitcoord.cli.table.claim import VERBS
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.mcp.caller import Caller
 from tests.cli.support import World
 
 

@@ -1,13 +1,15 @@
-"""One verb called from a long-lived process: the same handlers as the command line's, answering with data."""
+"""One verb or question at a time in a long-lived process: the same handlers as the command line's, answering with data."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.cli.entry import news_of
 from gitcoord.git.files import fingerprint
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.call import Call, run
 from gitcoord.terminal.parser import Values, Verb
 from gitcoord.terminal.screen import Screen
@@ -31,19 +33,46 @@ class _Answer(Screen):
         self.notes += lines
 
 
+class _KnownCall(Call):
+    """A call whose actor is known: the one who started the process."""
+
+    known: Actor
+
+    def actor(self) -> Actor:
+        return self.known
+
+    def actor_or_none(self) -> Actor | None:
+        return self.known
+
+
 class Caller:
     """The repository of the current directory, kept open between calls. One call at a time, all from one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, actor: Actor | None = None) -> None:
+        """`actor`: who acts in all calls; default: resolved in each as everywhere."""
         self._environ = environ()
+        self._actor = actor
         self._ctx: Context | None = None
         self._marks: list[tuple[int, ...]] = []
 
     def call(self, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
         """(the answer as `--json` gives it, whether it is an error). A refusal has code, message and hints."""
+        said = {key: value for key, value in values.items() if value not in ("", False, [])}
+
+        def answer(call: Call) -> Row:
+            screen = call.screen
+            assert isinstance(screen, _Answer)
+            screen.ask_news = lambda: news_of(call)
+            run(verb, call, said, words)
+            return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
+
+        return self.ask(answer)
+
+    def ask(self, question: Callable[[Call], Row]) -> tuple[Row, bool]:
+        """(the answer, whether it is an error), in the same way."""
         screen = _Answer()
         try:
-            return self._run(screen, verb, values, words), False
+            return question(self._call(screen)), False
         except GitcoordError as error:
             if isinstance(error, StoreError):
                 self.close()  # git may have ended: the next call starts it again
@@ -54,13 +83,14 @@ class Caller:
             where = f": {error.filename}" if error.filename else ""
             return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
 
-    def _run(self, screen: _Answer, verb: Verb, values: Values, words: list[str]) -> Row:
-        said = {key: value for key, value in values.items() if value not in ("", False, [])}
-        call = Call(self._context(), screen, self._environ)
-        call.ctx.snapshot = None  # of an earlier call
-        screen.ask_news = lambda: news_of(call)
-        run(verb, call, said, words)
-        return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
+    def _call(self, screen: _Answer) -> Call:
+        ctx = self._context()
+        ctx.snapshot = None  # of an earlier call
+        if self._actor is None:
+            return Call(ctx, screen, self._environ)
+        call = _KnownCall(ctx, screen, self._environ)
+        call.known = self._actor
+        return call
 
     def _context(self) -> Context:
         """The context. Settings are read again when they change, refs each time: others write too."""

@@ -1,0 +1,54 @@
+"""`git coord land --list` and `--dry-run`: who lands and waits, and what would land."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import printable
+from gitcoord.landing.bring import Order, bring
+from gitcoord.landing.cli_land import renumber_of
+from gitcoord.landing.model import Rules
+from gitcoord.landing.service import Trunk, listing, source_of
+from gitcoord.landing.turn import needed
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import Row, ago
+
+
+def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order, rules: Rules) -> int:
+    ctx, snapshot = call.ctx, read_snapshot(call.ctx)
+    old = trunk.known()
+    brought = bring(ctx, order, old)
+    renumber = renumber_of(call, rules, order, trunk)
+    names = renumber.plan(old, brought.new) if renumber is not None else {}
+    rows = [{"from": path, "to": name} for path, name in names.items()]
+    items = needed(ctx, snapshot, source_of(ctx, snapshot, old), actor.agent, order, old, names.values())
+    result: Row = {
+        "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
+        "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": list(rules.checks),
+        "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
+    }  # fmt: skip
+    call.screen.answer(result, ok=not brought.conflicts)
+    what = f"{printable(order.branch)} on {printable(order.trunk)} ({order.how})"
+    if brought.conflicts:
+        call.screen.say(f"would not land {what}: conflicts in {printable(', '.join(brought.conflicts[:10]))}")
+        return 1
+    call.screen.say(f"{what}: already there" if result["already"] else f"would land {what}")
+    call.screen.say(*(f"{printable(path)} would be {printable(name)} there" for path, name in names.items()))
+    call.screen.say(*(f"would claim {printable(item.name)}" for item in items))
+    call.screen.say(*(f"would run: {printable(command)}" for command in rules.checks))
+    return 0
+
+
+def list_queue(call: Call) -> int:
+    result = call.show(lambda: listing(call.ctx), trunk="", landing=[], open=[], waiting=[])
+    if result is None:
+        return 0
+    rows = [["now", str(row["agent"]), printable(str(row["reason"])), ago(row["since"])] for row in result["landing"]]
+    rows += [
+        [str(row["position"]), str(row["agent"]), printable(str(row["reason"])), ago(row["since"])]
+        for row in result["waiting"]
+    ]
+    call.screen.say(*call.screen.table(rows, ["bold", "cyan", "", "dim"]))
+    if not rows and not call.screen.json:
+        call.screen.note("nobody lands, and nobody waits to")
+    return 0

@@ -1,0 +1,52 @@
+"""`git coord land --continue` and `--abort`: going on after a conflict, and giving up."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Record
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import shell_word
+from gitcoord.landing import resolve
+from gitcoord.landing.cli_land import Command, order_of
+from gitcoord.landing.service import Trunk
+from gitcoord.landing.turn import Turn
+from gitcoord.landing.unfinished import conflicts
+from gitcoord.ledger.sessions import Actor
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
+
+
+def go_on(call: Call, actor: Actor, trunk: Trunk) -> int:
+    record = resolve.kept(call.ctx, actor.agent)
+    if call.ctx.repo.worktree != record["tree"]:
+        raise _elsewhere(record)
+    resolve.finish(call.ctx)
+    values: Values = {"check": list(record["checks"]), str(record["how"]): True}
+    if record["task"]:
+        values["task"] = str(record["task"])
+    values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
+    order, rules = order_of(call, values, [str(record["branch"])], actor, trunk)
+    return Command(call, values, actor, trunk, order, rules, int(record["again"]) + 1).run()
+
+
+def _elsewhere(record: Record) -> UsageError:
+    return UsageError("the conflict stands in another work tree", hints=(f"cd {shell_word(str(record['tree']))}",))
+
+
+def give_up(call: Call, actor: Actor, trunk: Trunk) -> int:
+    """Give the landing up: out of the work tree, out of the queue, the turn back."""
+    ctx = call.ctx
+    try:
+        record = resolve.kept(ctx, actor.agent)
+    except UsageError:
+        record = None
+    if record is not None and ctx.repo.worktree == record["tree"]:
+        resolve.abort(ctx)
+    elif record is not None and any(row.agent == actor.agent for row in conflicts(ctx)):
+        raise _elsewhere(record)
+    turn = Turn(ctx, actor, trunk.name, "")
+    turn.items = turn.all_items()
+    had = turn.give_back() or record is not None
+    resolve.forget(ctx, actor.agent)
+    call.screen.answer({"aborted": had})
+    call.screen.say("given up: the branch is as it was" if had else "there was no landing of yours to give up")
+    return 0

@@ -1,0 +1,82 @@
+"""The check: a branch cannot change the one that it is checked by, and an evil one does no harm."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import World
+from tests.landing.support import Trunk, lines
+
+EVIL = {
+    "edits the tree": ("echo evil > text; echo evil > more; git add -A; git commit -qm evil; exit 0", 0),
+    "reads its input": ("cat", 0),
+    "leaves processes": ("setsid sleep 1000 & echo $! > {pids}; (sleep 1000 & echo $! >> {pids})", 0),
+    "leaves one that prints on": ("for n in 1 2 3 4 5 6; do setsid yes & echo $! >> {pids}; done", 0),
+    "never ends": ("echo $$ > {pids}; trap '' TERM; while :; do sleep 1; done", 1),
+    "prints a gigabyte": ("head -c 1000000000 /dev/zero; exit 3", 1),
+    "makes itself unreadable": ("mkdir -p x/y && chmod 000 x; exit 1", 1),
+    "knows who it is for": ("env | grep -E '^(GITCOORD_|SSH_|GIT_|CLAUDECODE)' && exit 1; exit 0", 0),
+}
+
+
+def _state(pid: str) -> str:
+    """The letter of /proc for a process; '' for none. A dead one may wait for whoever started this test to collect it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
+@pytest.mark.parametrize("kind", EVIL)
+def test_evil_checks(world: World, kind: str) -> None:
+    command, code = EVIL[kind]
+    pids = world.top / ".git/pids"
+    trunk = Trunk(world, policy=f"[land]\n\ttimeout = {'2s' if kind == 'never ends' else '1m'}\n")
+    trunk.branch("alice", {"new": "x\n"})
+    env = {"SSH_AUTH_SOCK": "/nowhere", "CLAUDECODE": "1", "GITCOORD_AGENT": "alice"}
+    before = trunk.tip
+    done = trunk.land("alice", "--check", command.format(pids=pids), "--json", env=env)
+    assert done.code == code, done
+    assert (trunk.tip != before) == (code == 0)
+    assert trunk.show("text") == lines().rstrip("\n")
+    if code:
+        assert os.path.getsize(done.json["output"]) < 3 << 20
+    assert "{pids}" not in command or pids.read_text()
+    for pid in pids.read_text().split() if pids.exists() else ():
+        assert _state(pid) in ("", "Z"), "nothing that it started lives longer than it"
+    trunk.nothing_left()
+
+
+def test_a_branch_that_changes_the_check_is_checked_by_trunks(world: World) -> None:
+    trunk = Trunk(world, policy="[land]\n\tcheck = false\n")
+    trunk.branch("alice", {".gitcoord/config": "[land]\n\tcheck = true\n", "new": "x\n"})
+    done = trunk.land("alice", "--check", "true", "--json")
+    assert done.code == 1 and (done.json["error"] == "refused" or done.json["command"] == "false")
+    trunk.nothing_left()
+
+
+GUARDED = "[land]\n\tcheck = sh check.sh && sh tests/run\n\tguarded = check.sh tests\n"
+
+
+def test_the_check_runs_with_trunks_guarded_files(world: World) -> None:
+    """A branch that makes the check easier is checked by the old one; what it changes there lands with it."""
+    trunk = Trunk(world, policy=GUARDED)
+    world.commit({"check.sh": "test ! -e broken\n", "tests/run": "test ! -e tests/more\n"})
+    trunk.branch("alice", {"check.sh": "true\n", "broken": "x\n"})
+    failed = trunk.land("alice", "--json")
+    assert failed.code == 1 and failed.json["error"] == "check", failed
+    trunk.commit("alice", {"broken": None, "tests/more": "new\n", "tests/run": None})
+    done = trunk.land("alice", "--json")
+    assert done.code == 0, done
+    assert trunk.show("check.sh") == "true" and trunk.show("tests/more") == "new"
+    trunk.nothing_left()
+
+
+def test_an_unguarded_file_is_taken_from_the_branch(world: World) -> None:
+    trunk = Trunk(world, policy="[land]\n\tcheck = sh check.sh\n\tguarded = other missing\n")
+    world.commit({"check.sh": "false\n"})
+    trunk.branch("alice", {"check.sh": "true\n"})
+    assert trunk.land("alice").code == 0
