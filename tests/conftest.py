@@ -113,6 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home.mkdir(mode=0o500)
     Path(xdg, "git").mkdir(parents=True)
     Path(xdg, "git/config").write_text(_CONFIG)
+    os.utime(Path(xdg, "git/config"), (0, 0))  # settings that have just changed are not cached
     # What a new repository gets from git, without its fourteen sample hooks, which every test would copy and remove.
     Path(_place, "template/info").mkdir(parents=True)
     Path(_place, "template/hooks").mkdir()

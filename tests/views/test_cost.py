@@ -19,6 +19,8 @@ class Counted:
         self.counter = Counter(place)
         self.paths = [f"src{n % 7}/file{n}.py" for n in range(size)]
         self.work("first")
+        # Settled, so that git's settings are remembered from the first step on, however fast the machine is.
+        os.utime(place / "repo/.git/config", (0, 0))
         self.costs: dict[str, Cost] = {}
 
     def work(self, text: str) -> None:
@@ -112,8 +114,6 @@ def test_a_story_costs_what_happened_to_the_path(tmp_path: Path) -> None:
 def test_a_release_after_others_released_the_same_file_asks_git_little(tmp_path: Path) -> None:
     """The next holder waits for these processes: they are few, and none is for what is not said."""
     here = Counted(tmp_path, 1)
-    config = tmp_path / "repo/.git/config"
-    os.utime(config, (0, 0))  # settled, so that git's settings are remembered
     for agent in ("alice", "bob"):
         here.world.take(*here.paths, agent=agent)
         for number in range(3):
