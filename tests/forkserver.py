@@ -25,8 +25,7 @@ from typing import NoReturn
 
 import gitcoord
 
-# Libraries that a command loads by itself: libgit2 reads HOME when it is loaded, the other one is large.
-_LATER = ("mcp", "pygit2")
+_LATER = ("mcp",)  # libraries that a command loads by itself, since they are large
 
 
 def import_all() -> None:

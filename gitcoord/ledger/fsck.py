@@ -11,7 +11,7 @@ from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
-from gitcoord.git.store import Reader, Store
+from gitcoord.git.store import Store
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit, refuse_newer
 from gitcoord.ledger.context import Context
@@ -23,7 +23,6 @@ from gitcoord.ledger.sessions import KILLED, OPEN, Agent, Heartbeat, agent_recor
 from gitcoord.ledger.snapshot import parse_heartbeat
 from gitcoord.ledger.state import Changes, State
 from gitcoord.startup.annotations import Callable
-from gitcoord.startup.namedtuple import NamedTuple
 
 Progress = Callable[[int], None]
 
@@ -32,8 +31,7 @@ class Replay:
     """The result of a replay: the state after the last legal event, and the commits that are no legal events.
 
     A commit that is not legal has no effect. Events above it count as far as they are legal without it, because their grants were
-    acknowledged. A repair event names the commits that do not count. Where it names all commits from the first of them on, as
-    earlier versions wrote it, none of these counts.
+    acknowledged. A repair event names the commits that do not count.
     """
 
     def __init__(self) -> None:
@@ -44,8 +42,6 @@ class Replay:
         self.skipped: list[Oid] = []
         self.differences: list[str] = []
         self.count = 0
-        self._since: list[Oid] = []  # all commits from the first skipped one on
-        self._before: _Mark | None = None  # the result before the first skipped one
         self._gap = False  # the last commit was skipped
 
     def take(self, commit: Commit) -> Changes | None:
@@ -67,10 +63,8 @@ class Replay:
         except (CouldNotJudge, LookupError, TypeError, ValueError, AttributeError) as error:
             self._skip(commit, str(error))
             return None
-        if self.skipped and event.kind == "repair":
+        if event.kind == "repair":
             self._accept_repair()
-        elif self.skipped:
-            self._since.append(commit.oid)
         for ref, present in refs_of(self.state, event).items():
             if present:
                 self.grants[ref] = commit.oid
@@ -84,57 +78,36 @@ class Replay:
         return changes
 
     def _skip(self, commit: Commit, why: str) -> None:
-        if not self.skipped:
-            self._before = _Mark(copy_of(self.state), dict(self.grants), self.last, self.count)
         self.skipped.append(commit.oid)
-        self._since.append(commit.oid)
         self.differences.append(f"commit {commit.oid[:12]} is no legal event: {why}")
         self._gap = True
 
     def _require_named(self, event: Event) -> None:
-        """Illegal unless the repair event names the skipped commits. Where it names all commits since the first of them, the replay goes back to before that."""
-        named = event.body["skipped"]
-        if named == self.skipped:
-            return
-        if named != self._since or self._before is None:
+        """Illegal unless the repair event names the skipped commits."""
+        if event.body["skipped"] != self.skipped:
             raise Illegal(f"event {event.seq} stands on a commit that is no event")
-        self.state, self.grants, self.last, self.count = self._before
 
     def _accept_repair(self) -> None:
-        del self.differences[-len(self.skipped) :]
-        self.skipped, self._since, self._before = [], [], None
+        self.differences = self.differences[: len(self.differences) - len(self.skipped)]
+        self.skipped = []
 
 
-class _Mark(NamedTuple):
-    state: State
-    grants: dict[str, Oid]
-    last: Commit | None
-    events: int
-
-
-def copy_of(state: State) -> State:
-    new = State(seq=state.seq)
-    for key, record in state.files.items():
-        new.load_file(key, record)
-    return new
-
-
-def replay(ctx: Context, reader: Reader, progress: Progress | None = None, start: str = LEDGER) -> Replay:
+def replay(ctx: Context, progress: Progress | None = None, start: str = LEDGER) -> Replay:
     outcome = Replay()
-    for commit in commits(ctx, reader, oldest_first=True, start=start):
+    for commit in commits(ctx, oldest_first=True, start=start):
         outcome.take(commit)
         if progress is not None and outcome.count % 1000 == 0:
             progress(outcome.count)
     return outcome
 
 
-def fsck(ctx: Context, reader: Reader | None = None, progress: Progress | None = None) -> dict[str, object]:
+def fsck(ctx: Context, progress: Progress | None = None) -> dict[str, object]:
     """Every difference between what the events say and what is there. Changes nothing."""
-    found, _ = examine(ctx, reader or ctx.store, progress)
+    found, _ = examine(ctx, progress)
     return {"clean": not found["differences"], **found}
 
 
-def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
+def examine(ctx: Context, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
@@ -152,7 +125,7 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
         )
         differences += [] if behind else _lacking(ctx)
     try:
-        outcome = replay(ctx, reader, progress)
+        outcome = replay(ctx, progress)
     except StoreError as error:
         return {"differences": [*differences, error.message], "events": 0}, Replay()
     if outcome.skipped:

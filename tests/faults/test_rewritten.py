@@ -100,21 +100,6 @@ def test_nobody_writes_where_numbers_go_back(world: World) -> None:
     world.assert_works()
 
 
-def test_a_repair_of_an_earlier_version_still_counts(world: World) -> None:
-    """It named all commits from the forged one on: none of them has an effect, not even the legal ones."""
-    first = forge(world, "unhalt", {})
-    forged = world.rev(LEDGER)
-    take(world, "docs", "bob")
-    named = world.git("rev-list", "--reverse", "--first-parent", f"{forged}~1..{LEDGER}").split()
-    event = {"skipped": named, "reason": "", "v": 1, "kind": "repair", "seq": first, "agent": "fsck", "at": 1900000000}
-    line = json.dumps({**event, "nonce": "old", "part": 0}, sort_keys=True, separators=(",", ":"))
-    message = f"repair\n\n{line}\n\nSeq: {first}\nKind: repair\n".encode()
-    world.append(message, tree=world.rev(f"{forged}~1^{{tree}}"))
-    found = world.fsck()
-    assert "legal event" not in found.out, found
-    assert "docs" not in held(world)
-
-
 # --- filter-branch and the like
 
 FILTERS = {

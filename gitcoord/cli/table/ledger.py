@@ -133,7 +133,6 @@ _LOOKING = {
         "",
         Option("repair", "flag", "Repair what is found."),
         life="work",
-        needs="pygit2",
     ),
     "doctor": row(
         "Tell whether gitcoord works here, and what helps.",
