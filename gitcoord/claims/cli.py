@@ -34,7 +34,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
 
         return promote(call, values, words)
     if not words and not values.get("leave"):
-        raise UsageError("no path was named", hints=("who holds what: git claim list",))
+        raise _no_path(values)
     actor = call.actor()
     items, new = _items(call, values, words)
     if values.get("leave"):
@@ -59,6 +59,16 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     call.screen.answer({**result, "new": new} if new else result)
     _say_taken(call, result, new)
     return 0
+
+
+def _no_path(values: Values) -> UsageError:
+    """No path was named, or the path was taken for the time to wait."""
+    waits = str(values.get("wait", ""))
+    if waits and not waits[:1].isdecimal():
+        return UsageError(
+            "--wait takes a time, and then the paths", hints=(f"git claim --wait 10m {shell_word(waits)}",)
+        )
+    return UsageError("no path was named", hints=("who holds what: git claim list",))
 
 
 def _command(values: Values, actor: Actor, items: tuple[Item, ...]) -> Take:
@@ -96,8 +106,13 @@ def _say_taken(call: Call, result: Row, new: list[str]) -> None:
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     call.screen.say(*inherited_lines(result.get("inherited", [])))
+    _say_left_uncommitted(call, result)
     if not (result["renewed"] or call.screen.json or call.screen.quiet):
         say_lacked(call, claims)
+    if new and not (result["renewed"] or call.screen.json or call.screen.quiet):
+        from gitcoord.claims.cli_new import like_others
+
+        call.screen.note(*like_others(call, new))
     if "notes" in result:
         from gitcoord.journal.cli_note import deliver
 
@@ -147,6 +162,14 @@ def _is_at_trunk(call: Call) -> bool:
     name, remote = format_record(ctx.snapshot.state).sync, ctx.remote or "origin"
     tips = {ctx.local.target(ref) for ref in ("HEAD", f"refs/heads/{name}", f"refs/remotes/{remote}/{name}")}
     return len(tips - {"", None}) < 2
+
+
+def _say_left_uncommitted(call: Call, result: Row) -> None:
+    """Warn of uncommitted changes here by holders whose claims this one ended as expired."""
+    if "left" in result:
+        from gitcoord.claims.service import left_by_others, left_words
+
+        call.screen.note(*(f"note: {left_words(row)}" for row in left_by_others(result)))
 
 
 def inherited_lines(rows: list[Row]) -> list[str]:
@@ -240,7 +263,8 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     if not call.screen.json:
         _say_left(call, released, actor.agent)
     for row in result.get("granted_to", ()):  # type: ignore[attr-defined]
-        call.screen.say(f"{printable(', '.join(row['paths']))} goes to {row['agent']}, who waited")
+        verb = "goes" if len(row["paths"]) == 1 else "go"
+        call.screen.say(f"{printable(', '.join(row['paths']))} {verb} to {row['agent']}, who waited")
     if not released:
         call.screen.say("you hold nothing")
     _lost(call, result)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.base.names import quote, shell_word
+from gitcoord.base.names import printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.pathspec import items
 from gitcoord.claims.query import check, overlapping_claims
-from gitcoord.git.files import lstat
+from gitcoord.git.files import list_files, lstat
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
@@ -33,6 +33,22 @@ def new_paths(call: Call, missing: list[str], words: list[str]) -> list[str]:
         if path in judged and parents and _is_free(call, path):
             raise _mistaken_path(call, path, parents[-1])
     return new
+
+
+def like_others(call: Call, new: list[str]) -> list[str]:
+    """A line for each new path that is named nearly like a file beside it."""
+    from gitcoord.cli.meant import is_slip
+
+    lines = []
+    for path in new:
+        directory, _, name = path.rpartition("/")
+        beside = [each for each in list_files(f"{call.ctx.repo.worktree}/{directory}") if is_slip(name, each)]
+        if beside:
+            other = call.typed(f"{directory}/{min(beside)}".lstrip("/"))
+            lines.append(
+                f"note: {printable(path)} does not exist, {other} does; to give a slip back: git claim release {call.typed(path)}"
+            )
+    return lines
 
 
 def _command(words: list[str], at: int) -> str:

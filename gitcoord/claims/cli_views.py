@@ -130,6 +130,10 @@ def check(call: Call, values: Values, words: list[str]) -> int:
         call.screen.note(f"no: {printable(result['message'])}")
     for row in result["paths"]:
         _say_verdict(call, row, f", as of {format_duration(seconds or 0)} ago" if seconds or unseen is not None else "")
+    if "lost" in result:
+        from gitcoord.claims.cli import lost_line
+
+        call.screen.note(*(f"note: {lost_line(row)}" for row in result["lost"]))
     mine = [row for row in result["paths"] if row["verdict"] == "mine"]
     if mine and not call.screen.json:
         from gitcoord.claims.cli import say_lacked

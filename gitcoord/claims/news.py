@@ -10,13 +10,14 @@ from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable, shell_word, shown
-from gitcoord.claims.model import Claim, Item, expiry_of_claim, is_confirmed, own_claims
-from gitcoord.claims.requests import own_request
+from gitcoord.claims.model import Claim, Item, expiry_of_claim, is_confirmed, overlapping, own_claims
+from gitcoord.claims.requests import Request, own_request
 from gitcoord.claims.waiting import waiters_of
 from gitcoord.git.files import list_files, read_file, remove_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
+from gitcoord.ledger.state import State
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
@@ -173,7 +174,13 @@ def _new_waiters(ctx: Context, snapshot: Snapshot, agent: str) -> list[Record]:
         return []
     found = waiters_of(snapshot.state, ctx.world(snapshot), agent)
     write_file(path, dumps([oid, [request.ticket for request in found]]).encode())
-    return [request.to_json() for request in found if request.ticket not in told]
+    return [_of_agent(snapshot.state, request, agent) for request in found if request.ticket not in told]
+
+
+def _of_agent(state: State, request: Request, agent: str) -> Record:
+    """The request, with those of its paths on which the agent has a claim."""
+    held = [item for item in request.items if any(claim.agent == agent for claim in overlapping(state, item))]
+    return {**request.to_json(), "paths": [shown(item.name, item.space) for item in held]}
 
 
 # --- in words

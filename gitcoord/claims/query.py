@@ -158,7 +158,15 @@ def check(ctx: Context, actor: Actor, items: tuple[Item, ...], unseen: Unseen | 
     rows = [_verdict(state, world, agent, item) for item in items]
     _by_policy(ctx, snapshot, actor, [row for row in rows if row["kind"] == "path"])
     allowed = all(row["verdict"] in ("mine", "free") for row in rows)
-    return {"allowed": allowed, "paths": rows}
+    return {"allowed": allowed, "paths": rows, **_lost(state, agent, {str(row["path"]) for row in rows})}
+
+
+def _lost(state: State, agent: str, paths: set[str]) -> dict[str, object]:
+    """`lost`: the agent's claims on these paths that it lost since its last event, where there are some."""
+    record = agent_record(state, agent) if agent else None
+    rows = [row.to_json() for row in record.lost] if record is not None else []
+    found = [row for row in rows if row["path"] in paths]
+    return {"lost": found} if found else {}
 
 
 def _require_recent(state: State, agent: str, items: tuple[Item, ...], unseen: Unseen) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refused
-from gitcoord.base.names import shown
+from gitcoord.base.names import printable, shell_word, shown
 from gitcoord.claims.model import Claim, Item
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
@@ -36,7 +36,7 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
         note_claims(ctx, result["claims"])
-    return result
+    return _with_left(ctx, result)
 
 
 def wait(ctx: Context, command: Wait) -> dict[str, object]:
@@ -55,7 +55,7 @@ def wait(ctx: Context, command: Wait) -> dict[str, object]:
     forget_waits(ctx, command.actor.agent, command.items)
     note_tree(ctx, command.actor.agent)
     note_claims(ctx, result["claims"])
-    return result
+    return _with_left(ctx, result)
 
 
 def leave(ctx: Context, command: Leave, *, gives_back: bool = True) -> dict[str, object]:
@@ -95,7 +95,8 @@ def take_weaker(ctx: Context, actor: Actor, weaker: Claim) -> None:
 def _decide_wait(state: State, command: Wait, world: World) -> Decision:
     from gitcoord.claims.events.wait import decide
 
-    return _with_notes(state, command, world, decide(state, command._replace(base=world.head()), world))
+    decision = decide(state, command._replace(base=world.head()), world)
+    return _with_notes(state, command, world, _with_expired(decision))
 
 
 def _with_notes(state: State, command: Take | Wait, world: World, decision: Decision) -> Decision:
@@ -107,6 +108,35 @@ def _with_notes(state: State, command: Take | Wait, world: World, decision: Deci
     paths = [item.name for item in command.items if item.space == "path"]
     notes = [note.to_json() for note in unseen(state, command.actor.agent, paths, world.wall)]
     return decision._replace(result={**decision.result, "notes": notes}) if notes else decision
+
+
+def _with_expired(decision: Decision) -> Decision:
+    """The same, with the claims on paths that it ends as expired."""
+    rows = [row for event in decision.events if event.kind == "expire" for row in event.body["claims"]]
+    found = [(row["path"], row["agent"]) for row in rows if row["space"] == "path"]
+    return decision._replace(result={**decision.result, "expired": found}) if found else decision
+
+
+def _with_left(ctx: Context, result: dict[str, object]) -> dict[str, object]:
+    """The same, with what the holders of these expired claims left uncommitted in this work tree."""
+    expired: list[tuple[str, str]] = result.pop("expired", [])  # type: ignore[assignment]
+    if not expired or ctx.snapshot is None or not ctx.repo.worktree:
+        return result
+    dirty = ctx.world(ctx.snapshot).dirty([path for path, _ in expired])
+    left = [{"path": path, "from": agent} for path, agent in expired if path in dirty]
+    return {**result, "left": left} if left else result
+
+
+def left_by_others(result: dict[str, object]) -> list[dict[str, str]]:
+    """The paths of a grant on which the holder of an expired claim left uncommitted changes here, and that holder."""
+    return result.get("left", [])  # type: ignore[return-value]
+
+
+def left_words(row: dict[str, str]) -> str:
+    return (
+        f"{row['from']}, whose claim has expired, left uncommitted changes in {printable(row['path'])}; "
+        f"look at them before you commit: git diff HEAD -- {shell_word(row['path'])}"
+    )
 
 
 def _inherited(ctx: Context, actor: Actor, held: list[dict[str, object]]) -> list[dict[str, str]]:
@@ -123,13 +153,14 @@ def _decide_take(state: State, command: Take, world: World) -> Decision:
     """Decide with the claimant's HEAD as the base of the claim."""
     from gitcoord.claims.take import decide
 
-    return _with_notes(state, command, world, decide(state, command._replace(base=world.head()), world))
+    decision = decide(state, command._replace(base=world.head()), world)
+    return _with_notes(state, command, world, _with_expired(decision))
 
 
 def would_take(ctx: Context, command: Take) -> dict[str, object]:
     """The result that `take` would have now, without changing anything."""
     snapshot = read_snapshot(ctx)
-    return _decide_take(snapshot.state, command, ctx.world(snapshot)).result
+    return _with_left(ctx, _decide_take(snapshot.state, command, ctx.world(snapshot)).result)
 
 
 def release(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from keyword import iskeyword
@@ -17,6 +18,7 @@ from gitcoord.cli.meant import meant
 from gitcoord.cli.table import claim, coord, expand, handoff, table_of
 from gitcoord.terminal.parser import Option, Values, Verb, labels
 
+_ID = re.compile("[a-z][0-9]+")  # of a task or handoff
 CallVerb = Callable[[Verb, Values, list[str]], int]
 
 _HELP = {"claim": claim.HELP, "coord": coord.HELP, "handoff": handoff.HELP}
@@ -31,8 +33,8 @@ def main(command: str, argv: list[str], call_verb: CallVerb) -> int:
         )
     except typer.TyperException as error:
         at = getattr(error, "ctx", None)  # the command whose words were wrong, where it got that far
-        message, hint = error.format_message(), f"{at.command_path if at else f'git {command}'} -h"
-        hints = [*_of_another_command(command, words), hint]
+        message, name = error.format_message(), at.command_path if at else f"git {command} {_row_of(command, words)}"
+        hints = [*_meant(command, argv, words), f"{name.strip()} -h"]
         if "--json" in words:
             print(dumps({"ok": False, "error": "usage", "message": message, "hints": hints}))
         else:
@@ -49,6 +51,23 @@ def main(command: str, argv: list[str], call_verb: CallVerb) -> int:
     except typer.Exit as error:
         return int(error.exit_code)
     return result if isinstance(result, int) else 0
+
+
+def _row_of(command: str, words: list[str]) -> str:
+    """The verb that the words begin with; '' for none."""
+    names = (" ".join(words[:count]) for count in (3, 2, 1))
+    return next((name for name in names if name in table_of(command)), "")
+
+
+def _meant(command: str, argv: list[str], words: list[str]) -> list[str]:
+    """The command that was meant: a verb written as an option, an id without its verb, a verb of another command."""
+    line = ""
+    if argv and argv[0].startswith("--"):
+        line = meant(argv[0][2:], [word for word in argv[1:] if word != "--json"], exact=True)
+    for at in range(min(2, len(words))):
+        if _ID.fullmatch(words[at]) and " ".join([*words[:at], "show"]) in table_of(command):
+            line = f"git {' '.join([command, *words[:at], 'show', words[at]])}"
+    return [line] if line else _of_another_command(command, words)
 
 
 def _of_another_command(command: str, words: list[str]) -> list[str]:

@@ -72,6 +72,13 @@ def _is_misspelt(word: str, verb: str) -> bool:
     return far == 1 and (swapped or len(verb) > _SHORT or (len(verb) == _SHORT and len(word) < _SHORT))
 
 
+def is_slip(name: str, other: str) -> bool:
+    """Whether a file's name is like another's: a letter too many or missing, or two swapped. Numbered files are no slips."""
+    words = ["".join(letter for letter in each if not letter.isdecimal()) for each in (name, other)]
+    moved = len(name) != len(other) or sorted(name) == sorted(other)
+    return words[0] != words[1] and moved and _distance(name, other) == 1
+
+
 def _distance(word: str, verb: str) -> int:
     """How many letters were added, left out, changed or swapped with the next one."""
     before, row = list[int](), list(range(len(verb) + 1))

@@ -45,6 +45,7 @@ from gitcoord.ledger.setup import sync_branch
 from gitcoord.policy import starter as policy
 from gitcoord.policy.suggest import Suggestion
 from gitcoord.policy.survey import mark, protected
+from gitcoord.policy.uncommitted import uncommitted
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.world.open import open_repository
@@ -121,7 +122,8 @@ def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_ru
     there = ledger.here and not ledger.other
     gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
     plan, manager = plan_hooks(call, gates)
-    marks = [] if pull else chosen_marks(call, values, new=bool(files), dry_run=dry_run)
+    new = bool(files or uncommitted(call.ctx, [CONFIG]))
+    marks = [] if pull else chosen_marks(call, values, new=new, dry_run=dry_run)
     edits = manager_edits(call, values, manager, dry_run=dry_run)
     return _Parts(ledger, files, marks, plan, manager, gates[0].removeprefix("refs/heads/"), edits, changes, pull)
 

@@ -19,7 +19,7 @@ def _count(files: list[str]) -> str:
 
 
 def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> list[Suggestion]:
-    """The paths that will be marked. A person is asked, once, where the policy is `new`; a script says --suggest."""
+    """The paths that will be marked. A person is asked while the policy is `new`, that is not committed; a script says --suggest."""
     rows = suggestions(call.ctx)
     if not rows or not (new or values.get("suggest")):
         return []

@@ -204,16 +204,16 @@ class GuardSession:
         paths = self._unclaimed
         if not paths:
             return []
-        from gitcoord.claims.service import take
+        from gitcoord.claims.service import left_by_others, left_words, take
         from gitcoord.claims.take import Take
 
         reason = AUTO + printable(action)[:_REASON]
         try:
-            take(self.ctx, Take(self.actor, tuple(Item("path", path) for path in paths), reason=reason))
+            result = take(self.ctx, Take(self.actor, tuple(Item("path", path) for path in paths), reason=reason))
         except Refused as refused:
             held: list[dict[str, object]] = refused.data.get("held", [])  # type: ignore[assignment]
             return [Finding(DENY, refused.message, refused.code, paths[0], refused.hints, tuple(held))]
-        return []
+        return [Finding(ALLOW, left_words(row), "left", row["path"]) for row in left_by_others(result)]
 
     def deliver_notes(self) -> list[Finding]:
         """Notes on the written paths that the agent has still to see, put on record as seen. Those on a directory that is written are left

@@ -20,12 +20,17 @@ def log(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.ledger.log import events
 
     kind = check_kind(str(values.get("kind", "")))
-    path = _shown_key(call, str(values["path"])) if values.get("path") else ""
+    if words and values.get("path"):
+        raise UsageError("one path at a time")
+    name = "".join(words) or str(values.get("path", ""))
+    path = _shown_key(call, name) if name else ""
     since, limit = number(values, "since"), number(values, "number", 50)
     found = {"path": path, "agent": str(values.get("agent", "")), "kind": kind}
     result = call.show(lambda: {"events": list(events(call.ctx, **found, since=since, limit=limit))}, events=[])
     if result is not None:
         call.screen.say(*call.screen.table([_log_row(row) for row in result["events"]], ["dim", "yellow", ""]))
+        if not result["events"] and not call.screen.json:
+            call.screen.note("no such event")
     return 0
 
 

@@ -27,7 +27,8 @@ class Protection(NamedTuple):
 def suggestions(ctx: Context) -> list[Suggestion]:
     """Lines of .gitattributes that would mark files which are not marked yet."""
     protection = protected(ctx)
-    paths = [path for path in _files(ctx, "tracked") if path not in set(protection.marked)]
+    files = _files(ctx, "tracked") or _files(ctx, "visible")  # before the first commit
+    paths = [path for path in files if path not in set(protection.marked)]
     by_name = from_tree(paths)
     named = {path for path in paths if any(row.kind != "history" for row in from_tree([path]))}
     return by_name + from_history(_changes(ctx), [path for path in paths if path not in named])

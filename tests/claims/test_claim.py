@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import PERSON, Done, World
+from tests.cli.test_json import holds
 from tests.support import CLAIM, git
 
 NFC, NFD = (unicodedata.normalize(form, "café.py") for form in ("NFC", "NFD"))
@@ -209,7 +210,7 @@ def test_without_a_name_nobody_claims(world: World) -> None:
     done = world.claim("src", agent="")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: nobody is named here")
-    assert "hint: say who you are: GITCOORD_AGENT=<name>" in done.err
+    assert "hint: say who you are, before the command: GITCOORD_AGENT=<name>" in done.err
     assert world.refs() == before
 
 
@@ -529,6 +530,31 @@ def test_a_silent_holder_loses_the_path_to_whoever_asks_and_is_told_once(world: 
     assert told.code == 0
     assert told.err == f"note: you lost src (token {token}) to bob: it expired without a heartbeat\n"
     assert world.claim("etc").err == ""
+
+
+def test_check_of_what_was_lost_says_to_whom(world: World) -> None:
+    token = world.take("src")
+    world.fall_silent("alice")
+    world.take("src", agent="bob")
+    done = world.claim("check", "src", "docs")
+    told = f"note: you lost src (token {token}) to bob: it expired without a heartbeat\n"
+    assert done.code == 1 and done.err == told
+    assert world.claim("check", "docs").err == ""
+    (row,) = holds(world.claim("check", "src", "--json"), "verdicts")["lost"]
+    assert (row["path"], row["by"]) == ("src", "bob")
+
+
+@pytest.mark.parametrize("wait", [(), ("--wait", "1m")])
+def test_uncommitted_work_of_an_expired_holder_is_told(world: World, wait: tuple[str, ...]) -> None:
+    """In a shared work tree the next holder would commit it as its own."""
+    for path in ("src/a.py", "src/b.py"):
+        world.take(path)
+    world.write("src/a.py", "alice's\n")
+    world.fall_silent("alice")
+    done = world.claim("src/a.py", "src/b.py", *wait, agent="bob")
+    assert done.code == 0 and "src/b.py" not in done.err
+    said = "note: alice, whose claim has expired, left uncommitted changes in src/a.py; "
+    assert said + "look at them before you commit: git diff HEAD -- src/a.py\n" in done.err
 
 
 def test_release_of_what_was_lost_says_to_whom(world: World) -> None:

@@ -133,6 +133,22 @@ def test_one_slip_claims_nothing(world: World) -> None:
     assert world.claims() == []
 
 
+@pytest.mark.parametrize("slip", ["src/wdget.py", "src/widgett.py", "src/wigdet.py"])
+def test_a_new_path_that_is_nearly_another_is_said(world: World, slip: str) -> None:
+    world.commit({"src/widget.py": "x\n", "src/001_a.sql": "x\n"})
+    done = world.claim(slip)
+    assert done.code == 0
+    assert (
+        done.err == f"note: {slip} does not exist, src/widget.py does; to give a slip back: git claim release {slip}\n"
+    )
+    assert world.claim("src/0011_a.sql").err == world.claim("src/002_a.sql").err == "", "numbered files are no slips"
+
+
+def test_waiting_without_a_time_is_no_claim_of_nothing(world: World) -> None:
+    done = world.claim("--wait", "src/a.py")
+    assert done.code == 2 and "hint: git claim --wait 10m src/a.py\n" in done.err
+
+
 def test_json_lists_the_new_paths(world: World) -> None:
     assert world.claim("src/a.py", "fresh", "--json").json["new"] == ["fresh"]
     assert "new" not in world.claim("src/b.py", "--json").json

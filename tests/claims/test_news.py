@@ -67,6 +67,12 @@ def test_the_holder_is_told_once_for_each_waiter(world: World) -> None:
     assert "waits for" not in world.claim("list", agent="dave").err
 
 
+def test_the_holder_is_told_of_its_own_paths_only(world: World) -> None:
+    world.take("src/a.py")
+    _queue(world, "bob", "src/a.py", "docs")
+    assert "bob waits for src/a.py, which you hold" in world.claim("list").err
+
+
 def test_many_waiters_are_counted(world: World) -> None:
     world.take("src")
     for agent in ("bob", "carol", "dave", "eve", "finn"):

@@ -482,6 +482,14 @@ def test_wrong_words(world: World) -> None:
     assert "No such command 'nonsense'" in world.coord("nonsense").err
 
 
+def test_log_of_a_path_and_of_nothing(world: World) -> None:
+    world.take("src/a.py")
+    world.take("docs")
+    assert "docs" not in world.coord("log", "src/a.py").out == world.coord("log", "--path", "src/a.py").out != ""
+    assert world.coord("log", "--agent", "nobody") == Done(0, "", "no such event\n")
+    assert world.coord("log", "src/a.py", "--path", "docs").code == 2
+
+
 def test_help(world: World) -> None:
     for words in ((), ("-h",), ("--help",), ("log", "-h")):
         done = world.coord(*words)

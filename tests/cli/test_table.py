@@ -136,6 +136,21 @@ def test_a_slip_is_met_with_a_suggestion(world: World) -> None:
     assert done.code == 2 and "'status'" in done.err and done.err.endswith("hint: git coord -h\n")
 
 
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        ("coord task t99", "git coord task show t99"),
+        ("handoff h9", "git handoff show h9"),
+        ("claim --release src/a.py", "git claim release src/a.py"),
+        ("coord note src/a.py -m", "git coord note -h"),
+    ],
+)
+def test_the_hint_of_a_slip_is_the_command_that_was_meant(world: World, words: str, hint: str) -> None:
+    command, *rest = words.split()
+    done = getattr(world, command)(*rest)
+    assert done.code == 2 and done.err.splitlines()[1] == f"hint: {hint}", done
+
+
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 

@@ -110,6 +110,24 @@ def test_setup_marks_them_when_asked_to(place: Place) -> None:
     assert place.ok("setup", "--suggest", "--json").json["changed"] is False, "once is enough"
 
 
+def test_before_the_first_commit_files_are_suggested_too(place: Place) -> None:
+    bare = place.top / "new"
+    place.git("init", "-q", str(bare))
+    (bare / "package-lock.json").write_text("{}\n")
+    done = place.ok("policy", "suggest", cwd="new")
+    assert "/package-lock.json gitcoord-claim" in done.out, done
+
+
+def test_setup_asks_again_until_the_policy_is_committed(place: Place) -> None:
+    """A first run without a terminal asked nobody."""
+    committed(place)
+    place.ok("setup")
+    assert "hint: mark them: git coord setup --suggest" in place.ok("setup").err
+    place.git("add", "-A")
+    place.git("commit", "-q", "--no-verify", "-m", "policy")
+    assert "could be marked" not in place.ok("setup").out
+
+
 def test_setup_asks_a_person_and_shows_what_is_protected(place: Place) -> None:
     committed(place)
     with place.terminal("setup", argv=COORD, env=place.path) as shown:

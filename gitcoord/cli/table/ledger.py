@@ -82,13 +82,13 @@ _LOOKING = {
     "log": row(
         "Show the ledger, newest first.",
         "ledger.cli:log",
-        "",
+        "[PATH]",
         _TOUCHES,
         _BY,
         Option("kind", "text", "Only events of this kind.", label="KIND"),
         Option("number", "number", "At most so many; default: 50, 0: all.", "n"),
         Option("since", "number", "Only from this event on.", label="SEQ"),
-        example="log --path src/app.py",
+        example="log src/app.py",
         opens="read",
     ),
     "why": row(
