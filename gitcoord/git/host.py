@@ -131,6 +131,14 @@ def is_running(pid: int) -> bool:
     return True
 
 
+def terminal_height(fd: int) -> int:
+    """Lines of the terminal; 0 where that is unknown."""
+    try:
+        return posix.get_terminal_size(fd).lines
+    except OSError:
+        return 0
+
+
 def terminal_width(fd: int) -> int:
     """Columns of the terminal; 80 where that is unknown."""
     try:

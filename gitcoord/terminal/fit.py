@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from gitcoord.startup.annotations import Iterator
+
 CUT = "…"
-_READABLE = 16  # columns for a name or a text before others give
+_READABLE = 16  # columns for a name or a text before others give, and for what stands between them
+_NAME, _TEXT = 12, 6  # for a name and for a text at its end
 _NARROWEST = 4  # no column gets narrower than this
-_NAME, _LEGIBLE = (
-    12,
-    6,
-)  # of a name and of another column, if they are longer; where there is not so much for all, there are fewer
 
 
 def columns(text: str) -> int:
@@ -49,18 +48,22 @@ def _start(text: str, width: int) -> str:
     return text
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` columns, broken at blanks; a word that is longer is shortened. 0: one line."""
+def wrapped(text: str, width: int, *, whole: bool = False) -> list[str]:
+    """The text in lines of at most `width` columns, broken at blanks; a word that is longer is shortened, or broken (`whole`). 0: one
+    line."""
     if not width or columns(text) <= width:
         return [text]
     lines = [""]
     for word in text.split(" "):
+        while whole and columns(word) > width > 1:
+            first = _start(word, width)
+            lines, word = [*lines, first], word[len(first) :]
         word = shortened(word, width)
         if lines[-1] and columns(lines[-1]) + 1 + columns(word) > width:
             lines.append(word)
         else:
             lines[-1] += f" {word}" if lines[-1] else word
-    return lines
+    return lines if lines[0] else lines[1:]
 
 
 def fitted(rows: list[list[str]], room: int) -> list[list[str]]:
@@ -68,7 +71,8 @@ def fitted(rows: list[list[str]], room: int) -> list[list[str]]:
     first column) in the middle, other cells at the end. Where columns would get too narrow to read, the last ones are left out."""
     widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
     if room:
-        while len(widths) > 2 and min(widths[0], _NAME) + sum(min(width, _LEGIBLE) + 2 for width in widths[1:]) > room:
+        text = len(widths) - 1  # the last column is free text, which may be short
+        while len(widths) > 2 and min(widths[0], _NAME) + sum(_least(widths, text)) > room:
             widths.pop()
         widths = shrunk(widths, room)
         rows = [
@@ -78,26 +82,28 @@ def fitted(rows: list[list[str]], room: int) -> list[list[str]]:
     return [[padded(cell, width) for cell, width in zip(row, widths)] for row in rows]
 
 
+def _least(widths: list[int], text: int) -> Iterator[int]:
+    """The columns that each but the first needs at least, with the blanks before it."""
+    for at, width in enumerate(widths[1:], 1):
+        yield min(width, _TEXT if at == text else _READABLE) + 2
+
+
 def shrunk(widths: list[int], room: int) -> list[int]:
     """The widths of columns that fit into `room` with two blanks between them. Names (the first column) and free text (the last one) give
-    first; the others only where that is not enough, and names last."""
+    first; the others only where that is not enough."""
     room -= 2 * (len(widths) - 1)
-    ends = {0, len(widths) - 1}
-    found = _leveled(list(widths), ends, room, _READABLE)
+    last = len(widths) - 1
+    found = list(widths)
     for giving, least in (
-        (range(1, len(widths)), _NAME),
-        (range(len(widths)), _NAME),
-        (range(1, len(widths)), _LEGIBLE),
-    ):
-        found = _leveled(found, set(giving), room, least)
-    return _leveled(found, set(range(len(widths))), room, _NARROWEST)
+        ({0, last}, _READABLE), (set(range(1, last)), _READABLE), ({0}, _NAME), ({last}, _TEXT), (set(range(last + 1)), _NARROWEST),
+    ):  # fmt: skip
+        found = _leveled(found, giving, room, least)
+    return found
 
 
 def _leveled(widths: list[int], giving: set[int], room: int, least: int) -> list[int]:
     """Take from the widest of the columns that give, one by one, until all fit or none of them is wider than `least`."""
-    while sum(widths) > room:
-        if not giving:
-            break
+    while giving and sum(widths) > room:
         widest = max(giving, key=lambda at: widths[at])
         if widths[widest] <= least:
             break

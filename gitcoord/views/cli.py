@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
-from gitcoord.git.host import isatty, terminal_width
+from gitcoord.git.host import isatty, terminal_height, terminal_width
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.views.render import Line
 
 
-_MOST = 20  # rows of a list at a terminal, so that the first line stays in sight
+_MOST = (20, 10, 5)  # rows of each list at a terminal: as many as leave the first line in sight
 EMPTY: Row = {
     "claims": [], "agents": [], "halted": None, "unguarded": [], "warnings": [], "missing_gates": [], "needs_you": [], "needs_person": [],
     "early_warnings": [], "contention": [],
@@ -34,10 +34,21 @@ def status(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.views.render import render
 
     call.screen.note(*(f"warning: {printable(warning)}" for warning in result["warnings"]))
-    at_terminal = isatty(1)
-    lines = render(result, terminal_width(1) if at_terminal else 0, _MOST if at_terminal else 0)
+    lines = _as_high_as_the_terminal(result) if isatty(1) else render(result)
     call.screen.say(*(painted(call.screen, line) for line in lines))
     return 0
+
+
+def _as_high_as_the_terminal(model: Row) -> list[Line]:
+    from gitcoord.views.render import plain, render
+
+    height, many = terminal_height(1), len(model["needs_you"])
+    lines: list[Line] = []
+    for most in _MOST:
+        lines = render(model, terminal_width(1), most)
+        if not height or len(lines) < height:
+            return lines
+    return [*lines, plain(f"needs you: {many}, at the top", "red")] if many else lines
 
 
 def painted(screen: Screen, line: Line) -> str:

@@ -25,7 +25,8 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago, put
 from gitcoord.views.cli import EMPTY, painted
-from gitcoord.views.live import QUIT, TELL, View, keys
+from gitcoord.views.detail import detail
+from gitcoord.views.live import DETAIL, QUIT, WHY, View, keys
 from gitcoord.views.overview import overview
 from gitcoord.views.render import AGENT, TASK, Line, plain, render
 
@@ -211,13 +212,15 @@ class _Live:
             wish = self._view.press(key)
             if wish == QUIT:
                 return False
-            if wish == TELL:
+            if wish == DETAIL:
+                self._view.tell(detail(self._view.model, self._view.subject[1]))
+            if wish == WHY:
                 self._tell(*self._view.subject)
         return bool(data)
 
     def _tell(self, kind: str, subject: str) -> None:
         try:
-            self._view.tell(story(self._call, kind, subject))
+            self._view.tell(story(self._call, kind, subject), end=True)
         except GitcoordError as error:
             self._view.note = error.message
 

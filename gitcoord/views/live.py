@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from gitcoord.base.names import printable
 from gitcoord.startup.annotations import Iterator
-from gitcoord.terminal.fit import columns, cut
+from gitcoord.terminal.fit import columns, cut, wrapped
 from gitcoord.terminal.screen import Row
 from gitcoord.views.render import Line, plain, render
 
-QUIT, TELL = "quit", "tell"
+QUIT, DETAIL, WHY = "quit", "detail", "why"
 UP, DOWN, PAGE_UP, PAGE_DOWN, ENTER, ESCAPE, ERASE = "up", "down", "page up", "page down", "enter", "escape", "erase"
 _SEQUENCES = {
     "\x1b[A": UP, "\x1bOA": UP, "\x1b[B": DOWN, "\x1bOB": DOWN, "\x1b[5~": PAGE_UP, "\x1b[6~": PAGE_DOWN,
 }  # fmt: skip
 _SINGLE = {"\r": ENTER, "\n": ENTER, "\x1b": ESCAPE, "\x7f": ERASE, "\x08": ERASE, "\x04": "q"}
+_ASKS = {ENTER: DETAIL, "w": WHY}
 _MOVES = {"j": DOWN, "k": UP, " ": PAGE_DOWN}
 _LONGEST = 100  # characters of a filter
+_FAR = 1_000_000  # lines
+_NARROW = 10  # columns in which no text is wrapped
 
 
 def keys(text: str) -> Iterator[str]:
@@ -53,7 +56,7 @@ class View:
     # --- keys
 
     def press(self, key: str) -> str:
-        """Take a key; gives QUIT, TELL (the story of `subject` is wanted) or ''."""
+        """Take a key; gives QUIT, DETAIL or WHY (the facts or the story of `subject` are wanted) or ''."""
         if self._typing:
             self._type(key)
             return ""
@@ -65,8 +68,8 @@ class View:
             self.filter = ""
         elif key == "/":
             self._typing = True
-        elif key == ENTER:
-            return TELL if self._subject[1] else ""
+        elif key in _ASKS:
+            return _ASKS[key] if self._subject[1] else ""
         else:
             self._move(_MOVES.get(key, key))
         return ""
@@ -82,15 +85,23 @@ class View:
             self.filter = (self.filter + key)[:_LONGEST]
 
     def _press_in_story(self, key: str) -> str:
-        step = {DOWN: 1, UP: -1, PAGE_DOWN: self._room, PAGE_UP: -self._room}.get(_MOVES.get(key, key), 0)
-        self._from = max(0, min(self._from + step, len(self._story or ()) - self._room))
+        self._scroll(self._step(_MOVES.get(key, key)))
         if key in ("q", ESCAPE, ENTER):
             self._story, self._from = None, 0
-        return ""
+        return WHY if key == "w" else ""
+
+    def _step(self, key: str) -> int:
+        return {DOWN: 1, UP: -1, PAGE_DOWN: self._room, PAGE_UP: -self._room}.get(key, 0)
+
+    def _scroll(self, step: int) -> list[Line]:
+        """Move in the story; gives its lines as wide as the terminal."""
+        lines = [part for line in self._story or () for part in _wrapped(line, self._size[0])]
+        self._from = max(0, min(self._from + step, len(lines) - self._room))
+        return lines
 
     def _move(self, key: str) -> None:
         """Select another line that a story can be told of."""
-        step = {DOWN: 1, UP: -1, PAGE_DOWN: self._room, PAGE_UP: -self._room}.get(key, 0)
+        step = self._step(key)
         there = [at for at, line in enumerate(self._lines()) if line.subject]
         if not step or not there:
             return
@@ -115,10 +126,10 @@ class View:
     def subject(self) -> tuple[str, str]:
         return self._subject
 
-    def tell(self, lines: list[Line]) -> None:
-        """Show a story, its end first in sight."""
-        self._story = lines
-        self._from = max(0, len(lines) - self._room)
+    def tell(self, lines: list[Line], *, end: bool = False) -> None:
+        """Show these lines; `end`: the last ones first."""
+        self._story, self._from = lines, 0
+        self._scroll(_FAR if end else 0)
 
     # --- lines
 
@@ -136,7 +147,8 @@ class View:
         self._size = (max(1, width), max(2, height))
         room = self._room
         if self._story is not None:
-            body = self._story[self._from : self._from + room]
+            lines = self._scroll(0)
+            body = lines[self._from : self._from + room]
         else:
             lines, at = self._lines(), self._selected()
             if at >= 0:
@@ -145,18 +157,32 @@ class View:
                 lines[at] = lines[at]._replace(cells=((">" + cells[0][0][1:], "bold"), *cells[1:]))
             self._top = max(0, min(self._top, len(lines) - room))
             body = lines[self._top : self._top + room]
+        above = self._top if self._story is None else self._from
+        more = len(lines) - above - len(body)
         body += [plain("")] * (room - len(body))
-        return [_cut(line, self._size[0]) for line in [*body, self._footer()]]
+        return [_cut(line, self._size[0]) for line in [*body, self._footer(more)]]
 
-    def _footer(self) -> Line:
+    def _footer(self, more: int) -> Line:
         if self._typing:
             return plain(f"filter: {printable(self.filter)}_   Enter: keep  Esc: clear", "bold")
         if self.note:
             return plain(printable(self.note), "yellow")
+        below = f"{more} more below  " if more > 0 else ""
         if self._story is not None:
-            return plain("q: back  arrows: move", "dim")
-        kept = f"   filter: {printable(self.filter)} (Esc clears)" if self.filter else ""
-        return plain(f"q: quit  arrows: select  Enter: its story  /: filter{kept}", "dim")
+            return plain(f"{below}q: back  w: why  arrows: move", "dim")
+        kept = f"  filter: {printable(self.filter)} (Esc clears)" if self.filter else ""
+        return plain(f"{below}q: quit  Enter: detail  w: why  /: filter  arrows: select{kept}", "dim")
+
+
+def _wrapped(line: Line, width: int) -> Iterator[Line]:
+    """The line in several where it is too long, its last text below itself."""
+    *first, (text, colour) = line.cells
+    used = sum(columns(before) for before, _ in first)
+    if used + columns(text) <= width or used + _NARROW > width:
+        yield line
+        return
+    for at, part in enumerate(wrapped(text, width - used, whole=True)):
+        yield Line((*first, (part, colour)) if at == 0 else ((" " * used + part, colour),))
 
 
 def _cut(line: Line, width: int) -> Line:

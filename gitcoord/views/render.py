@@ -118,12 +118,18 @@ def _claim(row: Row) -> list[tuple[str, str]]:
     left = row["expires_in_seconds"]
     state = "expired" if row["silent"] else "reserved" if row.get("reserved") else "alive"
     if state == "alive" and isinstance(left, int):
-        state = f"{format_duration(min(left, row['ttl_seconds']))} left"
+        state = f"{_short(min(left, row['ttl_seconds']))} left"
+    why = f": {row['reason']}" if row["reason"] else ""
     return [
-        (f"{row['path']}{units}", "bold"), (row["agent"], "cyan"), (row["mode"], ""),
-        (f"{many} wait{'s' if many == 1 else ''}" if many else "", "yellow"),
-        (state, "yellow" if row["silent"] or row.get("reserved") else "green"), (f"since {ago(row['since'])}", "dim"), (row["reason"], ""),
+        (f"{row['path']}{units}", "bold"), (row["agent"], "cyan"), (row["mode"] if row["mode"] != "write" else "", ""),
+        (f"{many} waiting" if many else "", "yellow"),
+        (state, "yellow" if row["silent"] or row.get("reserved") else "green"), (f"{ago(row['since'])}{why}", "dim"),
     ]  # fmt: skip
+
+
+def _short(seconds: int) -> str:
+    """A duration without seconds that do not matter."""
+    return format_duration(seconds - seconds % 60 if seconds > 600 else seconds)
 
 
 def _landing(model: Row, width: int, most: int) -> Iterator[Line]:
@@ -142,24 +148,34 @@ def _landing(model: Row, width: int, most: int) -> Iterator[Line]:
 
 def _agents(model: Row, width: int, most: int) -> Iterator[Line]:
     """Agents that are there, or that expired with something in their hands; the others are counted."""
-    busy = {row["agent"] for row in model["claims"]} | {row["owner"] for row in model["tasks"]}
+    doing = _doing(model)
     known = [row for row in model["agents"] if row["activity"] != "ended"]
-    shown = [row for row in known if row["activity"] != "expired" or row["agent"] in busy]
+    shown = [row for row in known if row["activity"] != "expired" or row["agent"] in doing]
     some = agents_first(shown)[:most] if most and len(shown) > most else shown
     rows = []
     for row in some:
-        seen = row["silent_seconds"]
-        last = f"last seen {format_duration(seen)} ago" if seen else ""
+        seen = _short(row["silent_seconds"] or 0)
+        of = f" (of {row['parent']})" if row["parent"] else ""
         rows.append(
             [
-                (row["agent"], "cyan"), (f"session {row['session']}", ""), (row["activity"], LIVES[row["activity"]]), (last, "dim"),
-                (f"since {ago(row['since'])}", "dim"), (f"of {row['parent']}" if row["parent"] else "", "dim"),
+                (f"{row['agent']}{of}", "cyan"), (row["activity"], LIVES[row["activity"]]), (f"seen {seen} ago" if row["silent_seconds"] else "", "dim"),
+                (doing.get(row["agent"], ""), ""),
             ]
         )  # fmt: skip
     lines = _table(rows, [(AGENT, row["agent"]) for row in some], width)
     yield from _section("agents", shown, lines, most, "git coord agents")
     if len(known) > len(shown):
         yield plain(f"{_INDENT}expired, with nothing in their hands: {len(known) - len(shown)}", "dim")
+
+
+def _doing(model: Row) -> dict[str, str]:
+    """The work of each agent: its wait, else its task, else the reason of its claim, else what it holds."""
+    found: dict[str, str] = {}
+    for row in model["claims"]:
+        found[row["agent"]] = row["reason"] or found.get(row["agent"]) or f"has {row['path']}"
+    found |= {row["owner"]: f"{row['id']}: {row['title']}" for row in model["tasks"] if row["owner"]}
+    found |= {row["agent"]: f"waits for {row['paths'][0]}" for row in model.get("waits", ())}
+    return found
 
 
 def _tasks(model: Row, width: int, most: int) -> Iterator[Line]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.terminal.screen import Row
 
-LIVES = {"alive": "green", "idle": "dim", "waiting": "yellow", "expired": "yellow", "killed": "red", "ended": "dim"}
+LIVES = {"expired": "yellow", "waiting": "yellow", "alive": "green", "idle": "dim", "killed": "dim", "ended": "dim"}
 _ACTIVITIES = tuple(LIVES)
 _STATES = ("needs-human", "blocked", "review", "active", "assigned", "open")
 

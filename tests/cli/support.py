@@ -173,10 +173,16 @@ class World:
             assert done.code == 0, done
 
     def at_terminal(
-        self, *words: str, argv: list[str] = CLAIM, env: dict[str, str] | None = None, agent: str = "", columns: int = 0
+        self,
+        *words: str,
+        argv: list[str] = CLAIM,
+        env: dict[str, str] | None = None,
+        agent: str = "",
+        columns: int = 0,
+        rows: int = 24,
     ) -> Done:
         """The same at a real terminal: what it shows, both streams in one."""
-        with self.terminal(*words, argv=argv, env=env, agent=agent, columns=columns) as shown:
+        with self.terminal(*words, argv=argv, env=env, agent=agent, columns=columns, rows=rows) as shown:
             return shown.end()
 
     def person(self, *words: str) -> Done:
@@ -192,10 +198,11 @@ class World:
         agent: str = "",
         err: int | None = None,
         columns: int = 0,
+        rows: int = 24,
     ) -> Iterator[Terminal]:
         master, slave = pty.openpty()
         if columns:
-            termios.tcsetwinsize(slave, (24, columns))
+            termios.tcsetwinsize(slave, (rows, columns))
         environ = {"TERM": "xterm", **self.environ(agent, env or {})}
         process = subprocess.Popen(
             [*argv, *words], cwd=self.top, env=environ, stdin=slave, stdout=slave, stderr=slave if err is None else err,
@@ -246,6 +253,9 @@ class Terminal:
     def until(self, enough: Callable[[bytes], bool]) -> None:
         while not enough(self.shown):
             assert self._more(), f"it ended with {self.shown!r}"
+
+    def resize(self, width: int, height: int) -> None:
+        termios.tcsetwinsize(self._master, (height, width))
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())

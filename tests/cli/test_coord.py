@@ -246,7 +246,7 @@ def test_status(world: World) -> None:
     lines = world.coord("status", agent="").out.splitlines()
     assert lines[0] == "needs you: 2" and lines[1].startswith(f"  ! HALTED by {PERSON}: stop it; ")
     assert lines[2] == "      git coord unhalt"
-    assert lines[5] == "claims: 1" and lines[6].split()[:3] == ["src", "alice", "write"]
+    assert lines[5] == "claims: 1" and lines[6].split()[:2] == ["src", "alice"]
     assert lines[7] == "agents: 2"
     assert [line.split()[:4] for line in lines[8:10]] == [
         ["alice", "session", "1", "alive"], ["bob", "session", "1", "idle"],

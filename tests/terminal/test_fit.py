@@ -26,7 +26,7 @@ def test_a_path_keeps_its_end_and_its_beginning() -> None:
 def test_names_and_free_text_give_before_what_is_between() -> None:
     assert shrunk([60, 8, 10, 40], 80) == [28, 8, 10, 28]
     assert shrunk([10, 8], 80) == [10, 8]
-    assert sorted(shrunk([20, 30, 20], 50)) == [15, 15, 16], "then the widest of all"
+    assert shrunk([20, 30, 20], 50) == [14, 16, 16], "then those between, down to what can be read"
 
 
 def test_a_table_fits_with_all_its_columns() -> None:
@@ -36,7 +36,16 @@ def test_a_table_fits_with_all_its_columns() -> None:
     assert fitted(rows[1:], 0) == [["a", "bob", ""]]
 
 
+def test_a_column_that_could_not_be_read_is_left_out() -> None:
+    cells = ["src/checkout/handler.py", "alice", "29m left", "33s ago", "the reason"]
+    for room, shown in ((46, [*cells[1:4], "the r…"]), (42, cells[1:4]), (36, cells[1:3])):
+        (row,) = fitted([cells], room)
+        assert [cell.rstrip() for cell in row[1:]] == shown, "whole, or not at all"
+
+
 def test_words_are_wrapped() -> None:
     assert wrapped("one two three", 8) == ["one two", "three"]
     assert wrapped("one two three", 0) == ["one two three"]
     assert wrapped(f"see {'x' * 30} now", 10) == ["see", shortened("x" * 30, 10), "now"]
+    assert wrapped(f"see {'x' * 12} now", 10, whole=True) == ["see", "x" * 10, "xx now"]
+    assert wrapped("日" * 12, 10, whole=True) == ["日" * 5, "日" * 5, "日" * 2]

@@ -137,6 +137,24 @@ def test_many_claims_leave_the_first_line_in_sight(world: World) -> None:
     assert lines[at + 1].split()[:1] == ["src/59"], "what somebody waits for goes first"
 
 
+def test_lists_are_cut_to_what_the_terminal_shows(world: World) -> None:
+    world.coord("install-hooks")
+    for number in range(15):
+        world.take(f"src/{number}", "-m", f"part {number}", agent=f"a{number}")
+    heights = {}
+    for rows in (50, 30, 15):
+        shown = world.at_terminal("status", argv=COORD, env={"NO_COLOR": "1"}, columns=80, rows=rows).out.splitlines()
+        heights[rows] = len(shown)
+        assert [line.split() for line in shown if line.startswith("  a14 ")][:1] in (
+            [["a14", "alive", "part", "14"]],
+            [],
+        )
+    assert heights[50] == 34 and heights[30] == 26 and heights[15] == 16 and shown[-1] == "ledger: 31 events"
+    world.person("halt", "-m", "stop it")
+    shown = world.at_terminal("status", argv=COORD, env={"NO_COLOR": "1"}, columns=80, rows=15).out.splitlines()
+    assert shown[0] == "needs you: 1" and shown[-1] == "needs you: 1, at the top"
+
+
 def test_the_number_of_processes_does_not_grow(tmp_path: Path) -> None:
     """With claims, agents, tasks and requests: everything comes from one read."""
     costs = []

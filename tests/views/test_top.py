@@ -17,7 +17,8 @@ import pytest
 from gitcoord.terminal.fit import columns
 from gitcoord.views.cli import EMPTY
 from gitcoord.views.cli_top import changes
-from gitcoord.views.live import DOWN, ENTER, ESCAPE, PAGE_DOWN, QUIT, TELL, UP, View, keys
+from gitcoord.views.detail import detail
+from gitcoord.views.live import DETAIL, DOWN, ENTER, ESCAPE, PAGE_DOWN, QUIT, UP, WHY, View, keys
 from gitcoord.views.render import plain
 from tests.cli.support import Terminal, World
 from tests.cli.test_json import wrong
@@ -67,7 +68,7 @@ def test_a_line_is_selected_and_stays_selected_while_others_come() -> None:
     assert shown.subject == ("path", "b")
     shown.model = {**shown.model, "claims": [claim(path) for path in ("_", "a", "b", "c")]}
     (marked,) = (text for text in texts(shown) if text.startswith(">"))
-    assert marked.split()[1] == "b" and shown.press(ENTER) == TELL
+    assert marked.split()[1] == "b" and shown.press(ENTER) == DETAIL and shown.press("w") == WHY
     shown.press(UP)
     assert shown.subject == ("path", "a")
 
@@ -95,11 +96,46 @@ def test_a_filter_keeps_the_first_line_and_what_it_names() -> None:
 def test_a_story_is_read_and_left() -> None:
     shown = view("a")
     texts(shown, height=6)
-    shown.tell([plain(f"event {number}") for number in range(20)])
+    shown.tell([plain(f"event {number}") for number in range(20)], end=True)
     assert texts(shown, height=6)[4] == "event 19", "the last ones first"
     shown.press(UP)
     assert texts(shown, height=6)[4] == "event 18"
     assert shown.press("q") == "" and texts(shown, height=6)[0] == "nothing needs you"
+
+
+def test_a_detail_is_the_whole_row_and_leads_to_the_story() -> None:
+    shown = view("a" * 90, "b")
+    texts(shown)
+    shown.press(DOWN)
+    assert shown.press(ENTER) == DETAIL
+    shown.tell(detail(shown.model, shown.subject[1]))
+    whole = texts(shown, height=40)
+    assert whole[:4] == ["a" * 80, "a" * 10, "claim", "  path: " + "a" * 72]
+    assert "  agent: alice" in whole and "  ttl: 30m" in whole and "  expires in: 30m" in whole
+    assert not any(line.startswith(("  task", "  silent")) for line in whole), "what is empty is left out"
+    assert shown.press("w") == WHY and shown.press("q") == "" and texts(shown)[0] == "nothing needs you"
+
+
+def test_a_detail_of_an_agent_has_all_that_is_about_it() -> None:
+    model = {**EMPTY, "needs_you": [need("wait", "a")], "claims": [claim("a"), claim("b", "bob")]}
+    asked = {"ticket": 7, "agent": "bob", "paths": ["a"], "since": 0, "source": "event 7"}
+    lines = [line.text for line in detail({**model, "waits": [asked]}, "a")]
+    assert [line for line in lines if not line.startswith(" ")] == ["a", "needs you", "claim", "request"]
+    assert [line.text for line in detail(model, "bob")][:3] == ["bob", "claim", "  path: b"]
+    assert [line.text for line in detail(model, "gone")] == ["gone", "it is gone"]
+
+
+def test_long_lines_of_a_story_go_on_below_and_the_footer_says_what_is_below() -> None:
+    shown = view(*(f"src/{number}" for number in range(30)))
+    assert texts(shown, height=12)[-1].startswith("23 more below  q: quit")
+    shown.tell([plain("head"), plain("one two three " * 3)])
+    assert texts(shown, width=20, height=5) == [
+        "head",
+        "one two three one",
+        "two three one two",
+        "three",
+        "q: back  w: why  ar…",
+    ]
 
 
 def test_changes_of_what_needs_somebody() -> None:
@@ -140,6 +176,8 @@ def test_it_redraws_when_the_ledger_moves_and_gives_the_terminal_back(world: Wor
         world.person("halt", "-m", "stop it")
         terminal.until(shows("HALTED"))
         terminal.type("jj\r")  # the halt, then the claim
+        terminal.until(shows("reason: new login"))
+        terminal.type("w")
         terminal.until(shows("alice claimed it"))
         terminal.type("q")
         terminal.until(shows("q: quit"))
@@ -149,10 +187,24 @@ def test_it_redraws_when_the_ledger_moves_and_gives_the_terminal_back(world: Wor
     assert b"\x1b[31m" in terminal.shown
 
 
+# Looks by the clock are put off for days.
+UNTIMED = "from gitcoord.views import cli_top; cli_top._EVERY = 1e6; from gitcoord.cli.entry import coord; coord()"
+
+
+def test_it_fits_a_window_that_changes_its_size(world: World) -> None:
+    world.take("-m", "retry webhooks that time out", "--", "src/checkout/payments/providers/stripe_webhook_handler.py")
+    with world.terminal("top", argv=[sys.executable, "-c", UNTIMED]) as terminal:
+        terminal.until(shows("q: quit"))
+        for width, height in ((40, 10), (120, 30)):
+            terminal.resize(width, height)
+            os.kill(terminal.process.pid, signal.SIGWINCH)  # it is not the session's terminal
+            terminal.until(lambda data, height=height: len(screen_of(data).splitlines()) == height)  # type: ignore[misc]
+            assert max(map(columns, screen_of(terminal.shown).splitlines())) <= width
+        assert "stripe_webhook_handler.py  alice" in screen_of(terminal.shown)
+
+
 def test_a_move_of_the_ledger_wakes_it_without_the_clock(world: World) -> None:
-    """Looks by the clock are put off for days here."""
-    code = "from gitcoord.views import cli_top; cli_top._EVERY = 1e6; from gitcoord.cli.entry import coord; coord()"
-    with world.terminal("top", argv=[sys.executable, "-c", code]) as terminal:
+    with world.terminal("top", argv=[sys.executable, "-c", UNTIMED]) as terminal:
         terminal.until(shows("q: quit"))
         for reason in ("new login", "old logout"):
             world.take(f"src/{reason[:3]}", "-m", reason)
