@@ -248,9 +248,8 @@ def test_status(world: World) -> None:
     assert lines[2] == "      git coord unhalt"
     assert lines[5] == "claims: 1" and lines[6].split()[:2] == ["src", "alice"]
     assert lines[7] == "agents: 2"
-    assert [line.split()[:4] for line in lines[8:10]] == [
-        ["alice", "session", "1", "alive"], ["bob", "session", "1", "idle"],
-    ]  # fmt: skip
+    assert [line.split()[:2] for line in lines[8:10]] == [["alice", "alive"], ["bob", "idle"]]
+    assert lines[8].endswith("  fix")
     assert lines[10] == "ledger: 5 events"
 
 
