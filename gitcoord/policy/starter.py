@@ -85,6 +85,14 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;	pattern = migrations/[0-9]*_*.sql
 ;	width = 4
 
+# Landing: 'git coord land' brings a branch onto trunk after this check of exactly what will land,
+# so many at the same time as there are lanes. 'renumber': files of a sequence get their numbers when
+# they land, instead of by 'git coord number'.
+;[land]
+;	check = make test
+;	lanes = 4
+;	renumber = migrations
+
 # An agent that pushes must have read .gitcoord/rules.md as it is now: 'git coord rules ack'.
 ;[rules]
 ;	ack = true
@@ -147,6 +155,8 @@ ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**
 .gitattributes gitcoord-claim
 .gitcoord/** gitcoord-claim
 # src/shared/** gitcoord-claim
+# These need it only when they land, and are edited freely on work branches:
+# CHANGELOG.md gitcoord-claim=landing
 # Nobody changes these, or only with a person's approval, or with a warning:
 # secrets/** gitcoord-guard=block
 # billing/** gitcoord-guard=checkpoint
