@@ -12,7 +12,7 @@ from gitcoord.gates.hooks.presence import command_for, missing_gates
 from gitcoord.git.commands.objects import count_loose
 from gitcoord.git.commands.remotes import remote_url, ssh_host, ssh_settings
 from gitcoord.git.files import exists, read_file
-from gitcoord.guard.setup.plan import Place, in_use, plan_setup
+from gitcoord.guard.setup.plan import SetupPlace, in_use, plan_setup
 from gitcoord.guard.unknown_commands import tally
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
@@ -136,12 +136,12 @@ def _hooks(ctx: Context) -> Check:
 
 
 def _tools(ctx: Context, environ: Mapping[str, str]) -> Check:
-    found = in_use(Place(ctx.repo.worktree, environ))
+    found = in_use(SetupPlace(ctx.repo.worktree, environ))
     if not found:
         return ok("tools", "no agent tool is in use here")
     lacking = []
     for tool in found:
-        if not is_hooked(tool.name, Place(ctx.repo.worktree, environ)):
+        if not is_hooked(tool.name, SetupPlace(ctx.repo.worktree, environ)):
             lacking.append(tool.name)
     if lacking:
         words = f"tools in use that do not ask gitcoord: {', '.join(lacking)}"
@@ -149,7 +149,7 @@ def _tools(ctx: Context, environ: Mapping[str, str]) -> Check:
     return ok("tools", f"asked by {', '.join(tool.title for tool in found)}")
 
 
-def is_hooked(name: str, place: Place) -> bool:
+def is_hooked(name: str, place: SetupPlace) -> bool:
     """Do the settings of this tool ask gitcoord, in the project or in the person's own directories?"""
     for where in (place, place._replace(user=True)):
         changes = plan_setup([tool for tool in in_use(where) if tool.name == name], where)

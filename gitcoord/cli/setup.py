@@ -57,11 +57,11 @@ class _Parts(NamedTuple):
     ledger: Membership
     files: list[str]  # missing files of the starter policy
     marks: list[Suggestion]
-    hooks: hooks.Plan
+    hooks: hooks.HookPlan
     manager: Managed | None  # of the repository's other hooks
     trunk: str
     edits: list[FileEdit]  # of the hook manager's own files
-    tools: list[harness.Change]
+    tools: list[harness.SetupChange]
     pull: str  # the fetched ref that has the policy, which is then not written here
 
     @property
@@ -114,7 +114,7 @@ def _not_in_place(call: Call, chosen: list[Known]) -> list[Check]:
     return not_in_place(ctx, call.actor_or_none(), os.environ, told)
 
 
-def _chosen(call: Call, values: Values, changes: list[harness.Change], *, dry_run: bool) -> _Parts:
+def _chosen(call: Call, values: Values, changes: list[harness.SetupChange], *, dry_run: bool) -> _Parts:
     """Look at all parts before anything is changed. A person is asked what can be chosen."""
     pull = fetched_policy(call.ctx)
     files = [] if pull else policy.missing_starter(call.ctx.repo)

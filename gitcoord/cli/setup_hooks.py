@@ -15,7 +15,7 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
 
-def plan_hooks(call: Call, gates: list[str]) -> tuple[hooks.Plan, Managed | None]:
+def plan_hooks(call: Call, gates: list[str]) -> tuple[hooks.HookPlan, Managed | None]:
     """The hooks that will be installed, and the manager of the others, whose files call them."""
     found = hooks.plan(call.ctx, kit(), gates)
     if isinstance(found, Managed):
@@ -48,7 +48,7 @@ def manager_edits(call: Call, values: Values, manager: Managed | None, *, dry_ru
     return edits if said_yes(f"add them to the files of {manager.manager}?") else []
 
 
-def hook_lines(plan: hooks.Plan, manager: Managed | None) -> list[str]:
+def hook_lines(plan: hooks.HookPlan, manager: Managed | None) -> list[str]:
     """One line for each hook that will be installed; beside a manager one for all that its files call."""
     called = [step for step in plan.steps if manager and step.path.startswith(plan.directory)]
     lines = change_lines([step for step in plan.steps + plan.other if step not in called], done=False)

@@ -68,14 +68,14 @@ class Reading(NamedTuple):
     at: int
 
 
-class Reader(NamedTuple):
+class RulesReader(NamedTuple):
     """An agent and the last few versions of the rules that it has read, the newest last."""
 
     agent: str
     read: tuple[Reading, ...] = ()
 
     @classmethod
-    def from_record(cls, record: Record, file: str) -> Reader:
+    def from_record(cls, record: Record, file: str) -> RulesReader:
         agent, rows = values_of(record, _READER, file)
         return cls(agent, tuple(Reading(*(row[key] for key in _READ)) for row in rows))
 
@@ -87,14 +87,14 @@ def ack_file(agent: str) -> str:
     return f"acks/{agent}"
 
 
-def reader(state: State, agent: str) -> Reader:
+def reader(state: State, agent: str) -> RulesReader:
     file = ack_file(agent)
     record = state.get(file)
-    return Reader(agent) if record is None else Reader.from_record(record, file)
+    return RulesReader(agent) if record is None else RulesReader.from_record(record, file)
 
 
-def readers(state: State) -> list[Reader]:
-    return [Reader.from_record(record, file) for file, record in sorted(state.below("acks").items())]
+def readers(state: State) -> list[RulesReader]:
+    return [RulesReader.from_record(record, file) for file, record in sorted(state.below("acks").items())]
 
 
 def has_read(state: State, agent: str, version: str) -> bool:

@@ -18,7 +18,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.locks.owners import Note
+    from gitcoord.git.locks.owners import LockNote
 
 Environ = dict[bytes, bytes]
 Env = dict[bytes, bytes]
@@ -120,7 +120,7 @@ class Child:
         posix.close(child_out)
         self._buffer = b""
         self.code: int | None = None
-        self.note: Note | None = None  # about the locks that it may take
+        self.note: LockNote | None = None  # about the locks that it may take
 
     @property
     def output(self) -> int:

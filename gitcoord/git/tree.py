@@ -21,7 +21,7 @@ _LEVELS = 8
 _HEX = "0123456789abcdef"
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     mode: str
     oid: Oid
 
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
         return self.mode == "40000"
 
 
-Entries = dict[str, Entry]
+Entries = dict[str, TreeEntry]
 
 
 def parse_tree(data: bytes, oid_length: int) -> Entries:
@@ -43,7 +43,7 @@ def parse_tree(data: bytes, oid_length: int) -> Entries:
         index, start = end + 1 + size, index
         if index > len(data):
             raise ValueError("a tree ends in the middle of an entry")
-        entries[name] = Entry(data[start:space].decode("ascii"), data[end + 1 : index].hex())
+        entries[name] = TreeEntry(data[start:space].decode("ascii"), data[end + 1 : index].hex())
     return entries
 
 
@@ -88,13 +88,15 @@ class Trees:
             except ValueError:
                 raise CouldNotJudge(f"the ledger's tree {oid} is damaged") from None
 
-    def walk(self, root: Oid | None, paths: Iterable[str]) -> dict[str, Entry | None]:
+    def walk(self, root: Oid | None, paths: Iterable[str]) -> dict[str, TreeEntry | None]:
         """The entries at several paths, a level of the tree for each read: few round trips instead of many."""
-        found: dict[str, Entry | None] = {}
-        cursors = [(path, path.split("/") if path else [], Entry("40000", root) if root else None, 0) for path in paths]
+        found: dict[str, TreeEntry | None] = {}
+        cursors = [
+            (path, path.split("/") if path else [], TreeEntry("40000", root) if root else None, 0) for path in paths
+        ]
         while cursors:
             self.load([entry.oid for _, names, entry, _ in cursors if entry is not None and entry.is_tree and names])
-            onward: list[tuple[str, list[str], Entry | None, int]] = []
+            onward: list[tuple[str, list[str], TreeEntry | None, int]] = []
             for path, names, entry, level in cursors:
                 if entry is None or not names:
                     found[path] = entry
@@ -111,7 +113,7 @@ class Trees:
             cursors = onward
         return found
 
-    def find(self, root: Oid | None, path: str) -> Entry | None:
+    def find(self, root: Oid | None, path: str) -> TreeEntry | None:
         """The entry at a path of encoded components."""
         return self.walk(root, [path])[path]
 
@@ -162,20 +164,20 @@ class TreeEditor:
             *directories, name = path.rstrip("/").split("/")
             for directory in directories:
                 here = here.setdefault(directory, {})
-            here[name] = Entry("100644", oid) if oid else None
+            here[name] = TreeEntry("100644", oid) if oid else None
         return self._directory(root, nested)
 
     def _directory(self, oid: Oid | None, nested: Nested) -> Oid | None:
-        updates: dict[str, Entry | None] = {}
+        updates: dict[str, TreeEntry | None] = {}
         for name, value in nested.items():
             if isinstance(value, dict):
                 old = self._trees.find(oid, name)
                 new = self._directory(old.oid if old is not None and old.is_tree else None, value)
-                value = Entry("40000", new) if new else None
+                value = TreeEntry("40000", new) if new else None
             updates[name] = value
         return self._put(oid, 0, updates)
 
-    def _put(self, oid: Oid | None, level: int, updates: dict[str, Entry | None]) -> Oid | None:
+    def _put(self, oid: Oid | None, level: int, updates: dict[str, TreeEntry | None]) -> Oid | None:
         entries = dict(self._trees.get(oid))
         if any(is_bucket(name) for name in entries):
             self._put_in_buckets(entries, level, updates)
@@ -185,8 +187,8 @@ class TreeEditor:
         _update(entries, updates)
         return self._save(self._shape(entries, level))
 
-    def _put_in_buckets(self, entries: Entries, level: int, updates: dict[str, Entry | None]) -> None:
-        groups: dict[str, dict[str, Entry | None]] = {}
+    def _put_in_buckets(self, entries: Entries, level: int, updates: dict[str, TreeEntry | None]) -> None:
+        groups: dict[str, dict[str, TreeEntry | None]] = {}
         for name, entry in updates.items():
             if name[0] == "@":
                 _update(entries, {name: entry})
@@ -195,7 +197,7 @@ class TreeEditor:
         for bucket, group in groups.items():
             old = entries.get(bucket)
             new = self._put(old.oid if old else None, level + 1, group)
-            _update(entries, {bucket: Entry("40000", new) if new else None})
+            _update(entries, {bucket: TreeEntry("40000", new) if new else None})
 
     def _flat_if_few(self, entries: Entries) -> Entries | None:
         """The directory without buckets, if that is its shape now. Stops reading as soon as it is not."""
@@ -221,7 +223,7 @@ class TreeEditor:
         for bucket, group in groups.items():
             new = self._save(self._shape(group, level + 1))
             assert new is not None
-            shaped[bucket] = Entry("40000", new)
+            shaped[bucket] = TreeEntry("40000", new)
         return shaped
 
     def _save(self, entries: Entries) -> Oid | None:
@@ -232,7 +234,7 @@ class TreeEditor:
         return oid
 
 
-def _update(entries: Entries, updates: dict[str, Entry | None]) -> None:
+def _update(entries: Entries, updates: dict[str, TreeEntry | None]) -> None:
     for name, entry in updates.items():
         if entry is None:
             entries.pop(name, None)

@@ -129,7 +129,7 @@ def _kept_look(ctx: Context, record: Record, path: str, budget: int) -> tuple[st
 # --- after the call --------------------------------------------------------------------------------------------------------
 
 
-class Change(NamedTuple):
+class ChangedFile(NamedTuple):
     path: str
     holder: str
     rule: str  # 'uncommitted' or 'held'
@@ -168,7 +168,7 @@ def compare(ctx: Context, actor: Actor, event: ToolEvent) -> str:
     return _words(found, kept, back, busy, own_files(ctx, actor.agent))
 
 
-def _changed(ctx: Context, actor: Actor, record: Record, call: Record) -> list[Change]:
+def _changed(ctx: Context, actor: Actor, record: Record, call: Record) -> list[ChangedFile]:
     found = []
     for path, (holder, mark, blob) in call["files"].items():
         file = f"{ctx.repo.worktree}/{path}"
@@ -180,11 +180,11 @@ def _changed(ctx: Context, actor: Actor, record: Record, call: Record) -> list[C
         if after and after == blob:
             continue  # only its time changed
         rule = "uncommitted" if path in record["holds"] else "held"
-        found.append(Change(path, holder, rule, blob, after))
+        found.append(ChangedFile(path, holder, rule, blob, after))
     return found
 
 
-def _newly_dirty(ctx: Context, actor: Actor, record: Record, call: Record) -> list[Change]:
+def _newly_dirty(ctx: Context, actor: Actor, record: Record, call: Record) -> list[ChangedFile]:
     """Files below claims of others that equalled HEAD before the call and do not any more."""
     if not call["claims"]:
         return []
@@ -201,7 +201,7 @@ def _newly_dirty(ctx: Context, actor: Actor, record: Record, call: Record) -> li
         data = None if is_link(file) else read_if_file(file, MAX_BYTES + 1)
         after = ctx.local.write("blob", data) if data is not None and len(data) <= MAX_BYTES else ""
         holder = _holder(claims, name, case=bool(call["case"]))
-        found.append(Change(name, holder, "held", "", after, clean=True))
+        found.append(ChangedFile(name, holder, "held", "", after, clean=True))
     return found[:MAX_FILES]
 
 
@@ -244,7 +244,7 @@ def _refresh_own(ctx: Context, actor: Actor, record: Record) -> None:
 
 
 def _tell_holders(
-    ctx: Context, actor: Actor, event: ToolEvent, found: list[Change], kept: Kept, back: set[str]
+    ctx: Context, actor: Actor, event: ToolEvent, found: list[ChangedFile], kept: Kept, back: set[str]
 ) -> None:
     command = printable(event.command.partition("\n")[0][:80])
     lines: dict[str, list[str]] = {}
@@ -276,7 +276,7 @@ def take_told(ctx: Context, agent: str) -> str:
     return "\n".join(f"gitcoord: {line}" for line in lines)
 
 
-def _record(ctx: Context, actor: Actor, found: list[Change], kept: Kept) -> None:
+def _record(ctx: Context, actor: Actor, found: list[ChangedFile], kept: Kept) -> None:
     from gitcoord.gates.approvals import leave_records
 
     try:
@@ -286,7 +286,7 @@ def _record(ctx: Context, actor: Actor, found: list[Change], kept: Kept) -> None
         pass
 
 
-def _words(found: list[Change], kept: Kept, back: set[str], busy: set[str], own: str) -> str:
+def _words(found: list[ChangedFile], kept: Kept, back: set[str], busy: set[str], own: str) -> str:
     """`own`: the files that the agent itself wrote and has not committed."""
     lines = ["gitcoord: while this command ran, files changed that are not yours to change"]
     for one in found[:_SHOWN]:

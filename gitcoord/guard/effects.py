@@ -10,7 +10,7 @@ from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import note_heard, of_event, subagent_of
-from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, SHARED, Effect
+from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, SHARED, FileEffect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import BEFORE, ToolEvent
 from gitcoord.world.open import _preload
@@ -121,7 +121,7 @@ def home_of(invocation: Invocation) -> str:
     return invocation.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
 
 
-def _shell_effects(invocation: Invocation, command: str, cwd: str) -> tuple[Effect, ...]:
+def _shell_effects(invocation: Invocation, command: str, cwd: str) -> tuple[FileEffect, ...]:
     """The effects of a shell command. CouldNotJudge if the parser is not installed."""
     _preload("shell")
     from gitcoord.shell.parse import analyse

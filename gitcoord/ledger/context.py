@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.locks.queue import Queue
+    from gitcoord.git.locks.queue import QueuedLock
     from gitcoord.git.process import Child
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.snapshot import Snapshot
@@ -125,10 +125,10 @@ class Context:
             self._notes = LockNotes(self.repo.common_dir, self.repo.scratch, self.host.boot)
         return self._notes
 
-    def queue(self) -> Queue:
-        from gitcoord.git.locks.queue import Queue
+    def queue(self) -> QueuedLock:
+        from gitcoord.git.locks.queue import QueuedLock
 
-        return Queue(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
+        return QueuedLock(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
 
     def listen(self, tell: Callable[[str], None]) -> None:
         """Report slow steps to `tell`."""

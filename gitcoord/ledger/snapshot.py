@@ -7,7 +7,7 @@ from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, S
 from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref, shell_word
 from gitcoord.claims.model import Item, parts_around
 from gitcoord.git.store import Object, Reader
-from gitcoord.git.tree import Entry, Trees
+from gitcoord.git.tree import TreeEntry, Trees
 from gitcoord.ledger.commit import REPAIR, Commit, refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
@@ -82,7 +82,7 @@ class Snapshot:
             else:
                 state.load_part(kind, path, {key: records[key] for key in some})
 
-    def _files(self, kind: str, path: str, entry: Entry | None) -> dict[str, Oid]:
+    def _files(self, kind: str, path: str, entry: TreeEntry | None) -> dict[str, Oid]:
         """The files that one part consists of."""
         if entry is None or kind == "names":
             return {}

@@ -43,14 +43,14 @@ class Authority(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def decide(self, request: Request) -> Attempt | None:
-        """The request decided on the newest state that is known here; None: it only waited for others."""
+    def decide(self, proposal: Proposal) -> Attempt | None:
+        """The proposal decided on the newest state that is known here; None: it only waited for others."""
 
     def confirms(self) -> bool:
         """Return whether an answer that changes nothing may be given. False: fetched a newer state, decide again."""
 
     def commit(self, attempt: Attempt) -> Attempt | None:
-        """The attempt of this request that is in the ledger now, by reading back; None: no attempt is, decide again.
+        """The attempt of this proposal that is in the ledger now, by reading back; None: no attempt is, decide again.
 
         StoreError: nothing happened, and trying again does not help. OutcomeUnknown: it cannot be told.
         """
@@ -61,7 +61,7 @@ _STUBBORN = 6
 _GC_EVERY = 128
 
 
-class Request(NamedTuple):
+class Proposal(NamedTuple):
     """A command, the rule that decides it, and the parts of the state that the rule will ask for."""
 
     rule: Rule
@@ -72,14 +72,14 @@ class Request(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """A request decided on one state. Without operations there is nothing to write: it was refused, or is done already."""
+    """A proposal decided on one state. Without operations there is nothing to write: it was refused, or is done already."""
 
     snapshot: Snapshot
     decision: Decision
     refusal: Refusal | None = None
     head: Oid = ""  # of the ledger afterwards
     operations: tuple[Operation, ...] = ()
-    is_torn_kill: bool = False  # not the request itself yet, but the record of a kill that was torn
+    is_torn_kill: bool = False  # not the proposal itself yet, but the record of a kill that was torn
 
 
 def transact(
@@ -98,7 +98,7 @@ def transact(
     trunk at a remote authority, which moves together with the events or not at all.
     """
     try:
-        result = _transact(ctx, _authority(ctx), Request(rule, command, prefetch, copied, moving))
+        result = _transact(ctx, _authority(ctx), Proposal(rule, command, prefetch, copied, moving))
     except BaseException:
         ctx.host.defer_interrupts(False)
         raise
@@ -114,14 +114,14 @@ def _authority(ctx: Context) -> Authority:
     return ctx.make_authority(ctx)
 
 
-def _transact(ctx: Context, authority: Authority, request: Request) -> Record:
-    command = request.command
+def _transact(ctx: Context, authority: Authority, proposal: Proposal) -> Record:
+    command = proposal.command
     actor = command.actor.agent
     with authority:
         nonce, refused = command.nonce or ctx.host.random(), pending_refusals(ctx, actor)
-        request = request._replace(command=command._replace(nonce=nonce, refused=refused))
+        proposal = proposal._replace(command=command._replace(nonce=nonce, refused=refused))
         for _ in range(ATTEMPTS):
-            attempt = authority.decide(request)
+            attempt = authority.decide(proposal)
             if attempt is None:
                 continue
             if not attempt.operations:
@@ -141,18 +141,18 @@ def _transact(ctx: Context, authority: Authority, request: Request) -> Record:
 # --- reading and deciding ------------------------------------------------------------------------------------------
 
 
-def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
+def decide_once(ctx: Context, proposal: Proposal, *, fix: bool = True) -> Attempt:
     """Read the ledger, fix torn refs, decide, write the objects."""
-    command = request.command
-    snapshot = read_snapshot(ctx, agent=command.actor.agent, prefetch=request.prefetch, copied=request.copied)
+    command = proposal.command
+    snapshot = read_snapshot(ctx, agent=command.actor.agent, prefetch=proposal.prefetch, copied=proposal.copied)
     require_known_format(snapshot)
     if fix:
         fix_torn_refs(ctx, snapshot)
-    world = ctx.world(snapshot, request.moving)
+    world = ctx.world(snapshot, proposal.moving)
     # The rule is asked first: it reads the heartbeats that matter to it, and only those are searched for a torn kill.
     answer: Decision | Refusal
     try:
-        answer = request.rule(snapshot.state, command, world)
+        answer = proposal.rule(snapshot.state, command, world)
     except Refused as error:
         answer = error.refusal
     torn_kill = finish_torn_kill(snapshot, world, command)
@@ -162,8 +162,8 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
     if not (decision.events or decision.beats):
         return Attempt(snapshot, decision)
     head, operations = prepare(ctx, snapshot, decision)
-    if request.moving is not None and head != snapshot.head:
-        operations.append(Update(*request.moving))
+    if proposal.moving is not None and head != snapshot.head:
+        operations.append(Update(*proposal.moving))
     return Attempt(snapshot, decision, None, head, tuple(operations), torn_kill is not None)
 
 
@@ -311,8 +311,8 @@ class _LocalAuthority:
     def __exit__(self, *_: object) -> None:
         self._queue.__exit__()
 
-    def decide(self, request: Request) -> Attempt:
-        return decide_once(self._ctx, request)
+    def decide(self, proposal: Proposal) -> Attempt:
+        return decide_once(self._ctx, proposal)
 
     def confirms(self) -> bool:
         return True

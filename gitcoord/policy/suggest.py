@@ -26,7 +26,7 @@ class Suggestion(NamedTuple):
         return f"{quoted(self.pattern)} {self.mark}"
 
 
-class Change(NamedTuple):
+class PastCommit(NamedTuple):
     """One commit: its author, its time (seconds), and the files that it changed."""
 
     who: str
@@ -129,10 +129,10 @@ def escaped(path: str) -> str:
     return "".join(f"\\{char}" if char in "*?[\\" else char for char in path)
 
 
-def from_history(changes: Iterable[Change], paths: Iterable[str]) -> list[Suggestion]:
+def from_history(changes: Iterable[PastCommit], paths: Iterable[str]) -> list[Suggestion]:
     """Suggestions of files that several authors changed in turn within days, the most frequent first."""
     known: set[str] = set(paths)
-    last: dict[str, Change] = {}
+    last: dict[str, PastCommit] = {}
     meetings: dict[str, int] = {}
     authors: dict[str, set[str]] = {}
     for change in sorted(changes, key=lambda each: each.at):

@@ -9,7 +9,7 @@ from gitcoord.base.errors import StoreError
 from gitcoord.git.commands.objects import log_changes
 from gitcoord.git.commands.worktrees import check_attribute, ls_files
 from gitcoord.ledger.context import Context
-from gitcoord.policy.suggest import CLAIM, LANDING, Change, Suggestion, from_history, from_tree
+from gitcoord.policy.suggest import CLAIM, LANDING, PastCommit, Suggestion, from_history, from_tree
 
 _SINCE, _COMMITS = "90 days ago", 1000
 _MARKS = (b" " + CLAIM.encode(), b" " + LANDING.encode())
@@ -68,7 +68,7 @@ def _files(ctx: Context, show: str) -> list[str]:
     return list(dict.fromkeys(answer.require("git cannot list the files", StoreError).entries))
 
 
-def _changes(ctx: Context) -> list[Change]:
+def _changes(ctx: Context) -> list[PastCommit]:
     """The last commits; none where there is no commit yet. Who: the agent that a trailer names, else the author."""
     text = log_changes(ctx.repo.env, _SINCE, _COMMITS).out.decode("utf-8", "surrogateescape")
     changes = []
@@ -76,5 +76,5 @@ def _changes(ctx: Context) -> list[Change]:
         head, _, names = part.partition("\x03")
         at, author, agents = head.split("\x02")
         paths = tuple(name.removeprefix("\n") for name in names.split("\0") if name.strip("\n"))
-        changes.append(Change(agents.split(",")[0].strip() or author, int(at), paths))
+        changes.append(PastCommit(agents.split(",")[0].strip() or author, int(at), paths))
     return changes

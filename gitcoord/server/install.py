@@ -26,7 +26,7 @@ INSTALLED = "installed"  # the settings that the installer made, so that it take
 _SETTINGS = (("receive.advertisePushOptions", "true"), ("receive.autogc", "false"))
 
 
-class Plan(NamedTuple):
+class GatePlan(NamedTuple):
     directory: str
     steps: list[HookChange]
     settings: list[tuple[str, str]]
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
 # --- hooks ---------------------------------------------------------------------------------------------------------
 
 
-def plan(ctx: Context, kit: Kit, account: str) -> Plan:
+def plan(ctx: Context, kit: Kit, account: str) -> GatePlan:
     """The steps of an installation. Changes nothing."""
     if account and account not in VARIABLES:
         raise UsageError(
@@ -55,7 +55,7 @@ def plan(ctx: Context, kit: Kit, account: str) -> Plan:
         for key, value in wanted
         if there.get(key.lower()) != value and (key == SETTING or key.lower() not in there)
     ]
-    return Plan(directory, steps, missing)
+    return GatePlan(directory, steps, missing)
 
 
 def _directory(ctx: Context) -> str:
@@ -85,7 +85,7 @@ def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
     return hooks._ours_again(step._replace(action="upgraded"), found, "a file of your own beside it")
 
 
-def install(ctx: Context, found: Plan) -> None:
+def install(ctx: Context, found: GatePlan) -> None:
     """Carry out the plan. Repeating it is harmless."""
     for step in found.steps:
         if step.action != "unchanged":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.state import NOT_KNOWN, State, text_in
+from gitcoord.shell.state import NOT_KNOWN, ShellState, text_in
 from gitcoord.shell.syntax import (
     AND_OR,
     CASE,
@@ -73,7 +73,7 @@ def _by_kind(run: Run, node: Node) -> None:
             _statement(run, one)
 
 
-def in_subshell(run: Run, nodes: tuple[Node, ...]) -> State:
+def in_subshell(run: Run, nodes: tuple[Node, ...]) -> ShellState:
     """Follow these in a subshell: its variables and its directory end with it."""
     outer, run.state = run.state, run.state.copy()
     for one in nodes:
@@ -93,7 +93,7 @@ def _statement(run: Run, node: Node) -> None:
 
 def _and_or(run: Run, node: Node) -> None:
     """A command after && does not run if the one before it fails."""
-    skipped: list[State] = []
+    skipped: list[ShellState] = []
     sure = _never_fails(node.nodes[0])
     follow(run, node.nodes[0])
     for op, one in zip(node.ops, node.nodes[1:]):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.effects import BUILD, BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
+from gitcoord.shell.effects import BUILD, BYPASS, DELETE, READ, UNKNOWN, WRITE, FileEffect
 from gitcoord.shell.paths import in_git_dir, is_below_descriptor, is_device, join
-from gitcoord.shell.state import Arg, State
+from gitcoord.shell.state import Arg, ShellState
 from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
@@ -40,15 +40,17 @@ class EffectCollector:
 
     def __init__(self, fs: FileSystem) -> None:
         self.fs = fs
-        self.state = State((), {})
-        self.effects: dict[Effect, None] = {}
+        self.state = ShellState((), {})
+        self.effects: dict[FileEffect, None] = {}
         self.gone: set[str] = set()  # what the command deletes
         self.links: dict[str, str] = {}  # links that the command makes, and where they lead
 
     def record(self, kind: str, path: str, word: str, detail: str) -> None:
         if len(self.effects) >= MAX_EFFECTS:
             raise TooMuch("it does too much to be followed")
-        self.effects.setdefault(Effect(kind, path, word if len(word) <= MAX_WORD else word[:MAX_WORD] + "...", detail))
+        self.effects.setdefault(
+            FileEffect(kind, path, word if len(word) <= MAX_WORD else word[:MAX_WORD] + "...", detail)
+        )
 
     def write(self, arg: Arg, detail: str, kind: str = WRITE) -> None:
         if arg.known and not arg.text:

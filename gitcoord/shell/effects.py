@@ -18,7 +18,7 @@ FAILED = "failed"  # a defect of the parser: the command was not judged
 BUILD = "build"  # a build tool or test runner: the project's own code runs, and what it writes is derived as a rule
 
 
-class Effect(NamedTuple):
+class FileEffect(NamedTuple):
     kind: str
     # Absolute, without '.' and '..'; symbolic links are not followed. With UNKNOWN: what is touched lies at or below it.
     # '' where there is none, or where nothing can be said about it.

@@ -9,7 +9,7 @@ from gitcoord.shell.effects import DELETE, WRITE
 from gitcoord.shell.expand import expand, expand_all, text_of, value
 from gitcoord.shell.paths import join
 from gitcoord.shell.state import NOT_KNOWN, Arg, Value, text_in, value_of
-from gitcoord.shell.syntax import BROKEN, Assign, Node, Redirect, Sub
+from gitcoord.shell.syntax import BROKEN, Assignment, Node, Redirect, Sub
 from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -26,7 +26,7 @@ class Call(NamedTuple):
     name: str
     args: list[Arg]
     raw: str
-    assigns: tuple[Assign, ...] = ()
+    assigns: tuple[Assignment, ...] = ()
     stdin: str = ""  # '' its own, 'pipe', 'file', 'text'
     text: str | None = None  # of stdin; None: not known
 
@@ -184,7 +184,7 @@ class Run(EffectCollector):
         follow()
         self.state = outer
 
-    def assign(self, assigns: tuple[Assign, ...], *, keep: bool) -> None:
+    def assign(self, assigns: tuple[Assignment, ...], *, keep: bool) -> None:
         for one in assigns:
             bypass.variable(self, one.name, one.value.raw if one.value else "")
             if one.items is not None:

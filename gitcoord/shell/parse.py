@@ -8,24 +8,24 @@ from __future__ import annotations
 from gitcoord.base.errors import TimedOut
 from gitcoord.shell.control_flow import follow
 from gitcoord.shell.effect_collector import MAX_WORD, TooMuch
-from gitcoord.shell.effects import FAILED, UNKNOWN, Effect
+from gitcoord.shell.effects import FAILED, UNKNOWN, FileEffect
 from gitcoord.shell.interpreter import Run
 from gitcoord.shell.parse_files import FileSystem
 from gitcoord.shell.parse_tree import NoParser, TooDeep, tree
-from gitcoord.shell.state import State, value_of
+from gitcoord.shell.state import ShellState, value_of
 from gitcoord.shell.syntax import BROKEN, Node
 
 MAX_BYTES = 1 << 20
 
 
-def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
+def analyse(command: str, *, cwd: str, home: str) -> tuple[FileEffect, ...]:
     """The command's effects in the order they are met; none for a harmless one.
 
     A part that cannot be parsed or followed is an effect of the kind 'unknown', beside the others; a defect of the parser one of the
     kind 'failed'. Raises nothing but the TimedOut of the caller's deadline, which says nothing about the command.
     """
     run = Run(parse, FileSystem(), home)
-    run.state = State((cwd,) if cwd.startswith("/") else (), {"HOME": value_of(home)} if home else {})
+    run.state = ShellState((cwd,) if cwd.startswith("/") else (), {"HOME": value_of(home)} if home else {})
     if run.state.cwds:
         run.state.variables["PWD"] = value_of(cwd)
     try:
@@ -34,14 +34,14 @@ def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
             run.unknown(command, node.name)
         follow(run, node)
     except TooMuch as error:
-        return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))
+        return (*run.effects, FileEffect(UNKNOWN, "", command[:MAX_WORD], str(error)))
     except TimedOut:
         raise
     except Exception as error:
         # A defect of ours must not let a command through unseen.
         return (
             *run.effects,
-            Effect(FAILED, "", command[:MAX_WORD], f"it could not be followed ({type(error).__name__})"),
+            FileEffect(FAILED, "", command[:MAX_WORD], f"it could not be followed ({type(error).__name__})"),
         )
     return tuple(run.effects)
 

@@ -23,7 +23,7 @@ from gitcoord.shell.syntax import (
     SUBSHELL,
     TEST,
     WHILE,
-    Assign,
+    Assignment,
     Node,
     Redirect,
     Word,
@@ -92,7 +92,7 @@ class TreeReader(WordReader):
 
     def make_command(self, node: Tree) -> Node:
         words: list[Word] = []
-        assigns: list[Assign] = []
+        assigns: list[Assignment] = []
         redirects: list[Redirect] = []
         end = -1
         for child in node.children:
@@ -186,7 +186,9 @@ class TreeReader(WordReader):
         head = Node(TEST, self.raw(node), tuple(self.word(child) for child in node.children if child != body))
         inside = self.sequence(body.children if body is not None else [])
         unset = (
-            Node(COMMAND, "", assigns=(Assign(self.raw(name).partition("=")[0], None, indexed=True),)) if name else head
+            Node(COMMAND, "", assigns=(Assignment(self.raw(name).partition("=")[0], None, indexed=True),))
+            if name
+            else head
         )
         return Node(WHILE, self.raw(node), nodes=(head, unset, inside))
 

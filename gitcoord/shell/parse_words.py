@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.syntax import COMMAND, Assign, Node, Redirect, Sub, Word
+from gitcoord.shell.syntax import COMMAND, Assignment, Node, Redirect, Sub, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class WordReader:
     def raw(self, node: Tree) -> str:
         return self.text(node.start_byte, node.end_byte).strip()
 
-    def assignment(self, node: Tree) -> Assign:
+    def assignment(self, node: Tree) -> Assignment:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         appends = any(child.type == "+=" for child in node.children)
         shown = self.raw(name) if name is not None else ""
@@ -57,11 +57,11 @@ class WordReader:
         if indexed and name is not None and self.subs(name):
             # What is run to find the place is run first; what is put there is not known either way.
             held = self.word(value) if value is not None else Word((), "")
-            return Assign(shown, Word((*self.word(name).pieces, *held.pieces), held.raw), None, appends, indexed)
+            return Assignment(shown, Word((*self.word(name).pieces, *held.pieces), held.raw), None, appends, indexed)
         if value is not None and value.type == "array":
             items = tuple(self.word(child) for child in value.children if child.is_named)
-            return Assign(shown, self.word(value), items, appends, indexed)
-        return Assign(shown, self.word(value) if value is not None else None, None, appends, indexed)
+            return Assignment(shown, self.word(value), items, appends, indexed)
+        return Assignment(shown, self.word(value) if value is not None else None, None, appends, indexed)
 
     def word(self, node: Tree, *, strip: bool = True) -> Word:
         start, end = node.start_byte, node.end_byte

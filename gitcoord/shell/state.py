@@ -62,7 +62,7 @@ def fill(word: Arg, place: str, name: Arg) -> Arg:
     return Arg(before, word.raw, known=False, below=name.below if near else ())
 
 
-class State:
+class ShellState:
     __slots__ = ("cwds", "errexit", "functions", "globstar", "old", "stack", "unless_cd_failed", "variables")
 
     def __init__(self, cwds: tuple[str, ...], variables: dict[str, Value]) -> None:
@@ -75,14 +75,14 @@ class State:
         self.globstar = False  # shopt -s globstar
         self.unless_cd_failed: tuple[str, ...] = ()  # the directories if a cd of this statement failed
 
-    def copy(self) -> State:
-        made = State(self.cwds, dict(self.variables))
+    def copy(self) -> ShellState:
+        made = ShellState(self.cwds, dict(self.variables))
         made.functions = dict(self.functions)
         made.old, made.stack = self.old, [*self.stack]
         made.errexit, made.unless_cd_failed, made.globstar = self.errexit, self.unless_cd_failed, self.globstar
         return made
 
-    def merge(self, others: Iterable[State]) -> None:
+    def merge(self, others: Iterable[ShellState]) -> None:
         """Merge the states of several paths."""
         states = [*others]
         self.cwds = _all_of([state.cwds for state in states])
@@ -101,10 +101,10 @@ class State:
         if self.unless_cd_failed and self.cwds and not self.errexit:
             self.cwds = tuple(dict.fromkeys((*self.cwds, *self.unless_cd_failed)))
 
-    def same(self, other: State) -> bool:
+    def same(self, other: ShellState) -> bool:
         return self.cwds == other.cwds and self.variables == other.variables
 
-    def forget(self, other: State) -> None:
+    def forget(self, other: ShellState) -> None:
         """Values that differ from another state become unknown."""
         if self.cwds != other.cwds:
             self.cwds = ()

@@ -21,7 +21,7 @@ class Word(NamedTuple):
     raw: str
 
 
-class Assign(NamedTuple):
+class Assignment(NamedTuple):
     name: str
     value: Word | None
     items: tuple[Word, ...] | None = None  # of an array
@@ -42,7 +42,7 @@ class Node(NamedTuple):
     kind: str
     raw: str = ""
     words: tuple[Word, ...] = ()
-    assigns: tuple[Assign, ...] = ()
+    assigns: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     nodes: tuple[Node, ...] = ()
     name: str = ""  # of a function, or of a loop's variable

@@ -18,7 +18,7 @@ _MAX_SEARCHED = 2 << 20  # characters
 _DERIVED = ("node_modules", "__pycache__", ".venv", "venv", ".tox", "target", ".mypy_cache")
 
 
-class Entry(NamedTuple):
+class FoundFile(NamedTuple):
     name: str  # as it is spelled
     path: str
     depth: int
@@ -26,17 +26,17 @@ class Entry(NamedTuple):
 
 
 class Files(NamedTuple):
-    entries: list[Entry]
+    entries: list[FoundFile]
     complete: bool = True
 
 
-def walk(fs: FileSystem, name: str, path: str, visit: Callable[[Entry], bool], most: int = _MAX_WALKED) -> Files:
+def walk(fs: FileSystem, name: str, path: str, visit: Callable[[FoundFile], bool], most: int = _MAX_WALKED) -> Files:
     """All at or below a place, directories before what is in them. Of git's own directory only the first level.
 
     `visit` is called for each, and tells of a directory whether it is gone into.
     """
-    found: list[Entry] = []
-    open_ones = [Entry(name, path, 0, fs.is_dir(path))]
+    found: list[FoundFile] = []
+    open_ones = [FoundFile(name, path, 0, fs.is_dir(path))]
     while open_ones:
         entry = open_ones.pop()
         found.append(entry)
@@ -49,11 +49,13 @@ def walk(fs: FileSystem, name: str, path: str, visit: Callable[[Entry], bool], m
             return Files(found, complete=False)
         for one in sorted(names, reverse=True):
             place = f"{entry.path.rstrip('/')}/{one}"
-            open_ones.append(Entry(f"{entry.name.rstrip('/')}/{one}", place, entry.depth + 1, fs.kind(place) == "d"))
+            open_ones.append(
+                FoundFile(f"{entry.name.rstrip('/')}/{one}", place, entry.depth + 1, fs.kind(place) == "d")
+            )
     return Files(found)
 
 
-def source_files(run: Run, arg: Arg, fits: Callable[[Entry], bool]) -> tuple[list[Arg], bool]:
+def source_files(run: Run, arg: Arg, fits: Callable[[FoundFile], bool]) -> tuple[list[Arg], bool]:
     """The files below a directory that a tool would take, hidden and derived ones left out; whether these are all."""
     found: list[Arg] = []
     complete = True
@@ -73,7 +75,7 @@ def is_hidden(name: str) -> bool:
     return last.startswith(".") and last not in (".", "..") or last in _DERIVED
 
 
-def has_ending(endings: str) -> Callable[[Entry], bool]:
+def has_ending(endings: str) -> Callable[[FoundFile], bool]:
     """`endings`: '.py .pyi'; none: any file."""
     wanted = tuple(endings.split())
     return lambda entry: entry.name.endswith(wanted) if wanted else True

@@ -20,7 +20,7 @@ from gitcoord.git.commands.settings import change_settings, get_setting, list_se
 from gitcoord.git.commands.worktrees import list_worktrees, remove_worktree, status_in, with_index, without_location
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
-from gitcoord.git.locks.queue import Queue
+from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
@@ -35,7 +35,7 @@ Claim = Callable[[str], "dict[str, object]"]
 QUEUE_SECONDS = 60.0
 
 
-class Tree(NamedTuple):
+class WorkTree(NamedTuple):
     """A work tree. `name`, `agent`, `by` and `made` (the branch) are what `add` noted in its own settings."""
 
     path: str
@@ -51,10 +51,10 @@ class Tree(NamedTuple):
     made: str
 
 
-def all_trees(ctx: Context) -> list[Tree]:
+def all_trees(ctx: Context) -> list[WorkTree]:
     """Every work tree, the main one first."""
     answer = list_worktrees(ctx.repo.env).require("git worktree list failed", StoreError)
-    trees: list[Tree] = []
+    trees: list[WorkTree] = []
     for part in answer.text.split("\0\0"):
         rows = dict((*row.partition(" ")[::2],) for row in part.split("\0") if row)
         if rows:
@@ -62,7 +62,7 @@ def all_trees(ctx: Context) -> list[Tree]:
     return trees
 
 
-def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> Tree:
+def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> WorkTree:
     path, bare = rows["worktree"], "bare" in rows
     git_dir = ctx.repo.common_dir if main else ""
     if not main and is_directory(path):
@@ -73,7 +73,7 @@ def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> Tree:
         noted = {} if listed.code else dict(parse_settings(listed.out))
     words = [noted.get(f"gitcoord.{key}", "") for key in ("tree", "agent", "by", "branch")]
     head = rows.get("HEAD", "").strip("0") and rows["HEAD"]
-    return Tree(path, git_dir, head, rows.get("branch", ""), main, bare, rows.get("locked"), *words)
+    return WorkTree(path, git_dir, head, rows.get("branch", ""), main, bare, rows.get("locked"), *words)
 
 
 def sync_branch(ctx: Context) -> str:
@@ -100,14 +100,14 @@ def _key(claim: dict[str, object]) -> tuple[int, str]:
     return int(str(claim["token"])), str(claim["agent"])
 
 
-def made_in(ctx: Context, tree: Tree) -> list[dict[str, object]]:
+def made_in(ctx: Context, tree: WorkTree) -> list[dict[str, object]]:
     """The claims that were made in a linked work tree and are still there."""
     own = noted_claims(tree.git_dir)
     claims: list[dict[str, object]] = listing(ctx, None, expired=True)["claims"]  # type: ignore[assignment]
     return [claim for claim in claims if _key(claim) in own]
 
 
-def _shown(ctx: Context, tree: Tree, claims: list[dict[str, object]], sync: str) -> dict[str, object]:
+def _shown(ctx: Context, tree: WorkTree, claims: list[dict[str, object]], sync: str) -> dict[str, object]:
     there = bool(tree.git_dir) and not tree.bare
     agents = sorted({str(claim["agent"]) for claim in claims})
     ahead, behind = _distance(ctx, tree.head, sync)
@@ -139,7 +139,7 @@ def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | Non
     return int(ahead), int(behind)
 
 
-def uncommitted(ctx: Context, tree: Tree, index: str = "") -> list[str]:
+def uncommitted(ctx: Context, tree: WorkTree, index: str = "") -> list[str]:
     """The files that are changed or new and not ignored; `index`: by that index instead of the work tree's own."""
     env = without_location(ctx.repo.env)
     answer = status_in(with_index(env, index) if index else env, tree.path)
@@ -164,7 +164,8 @@ def add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     verdict = check(ctx, Actor(command.agent), ())
     if "refused" in verdict:
         raise refused(str(verdict["refused"]), str(verdict["message"]))
-    with Queue(ctx.scratch("worktree.lock"), QUEUE_SECONDS):  # settings and names are looked at before they are made
+    # Settings and names are looked at before they are made.
+    with QueuedLock(ctx.scratch("worktree.lock"), QUEUE_SECONDS):
         return _add(ctx, command, claim)
 
 
@@ -202,7 +203,7 @@ def _place(ctx: Context, main: str, name: str) -> str:
     return f"{above}/{base}-{name}" if base.strip(".") and base[0] != "." else f"{above}/{name}"
 
 
-def _require_new(ctx: Context, command: Add, path: str, trees: list[Tree]) -> None:
+def _require_new(ctx: Context, command: Add, path: str, trees: list[WorkTree]) -> None:
     hints = ("which there are: git coord worktree list",)
     if any(tree.name == command.name for tree in trees):
         raise refused("exists", f"there is a work tree '{command.name}' already", *hints)

@@ -16,7 +16,7 @@ from gitcoord.git.commands.refs import rev_parse, symbolic_ref, update_ref
 from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.commands.worktrees import commit_tree
 from gitcoord.git.files import read_file, remove_file, write_file
-from gitcoord.git.locks.queue import Queue
+from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.refusal_counts import count_refusal
@@ -30,7 +30,7 @@ from gitcoord.worktrees.operations import refuse_under_way
 from gitcoord.worktrees.staging import (
     GITLINK,
     PrivateIndex,
-    Row,
+    StagedFile,
     follow,
     is_named,
     refuse_conflicts,
@@ -78,7 +78,7 @@ def commit(ctx: Context, command: Commit, environ: Environ, tell: Tell) -> dict[
     message = compose(ctx, command.message, command.trailers, agent)
     hooks = Hooks(ctx, environ, tell)
     tree = tree_id(ctx.repo.git_dir, ctx.repo.common_dir)
-    with Queue(ctx.scratch(f"commit{tree}.lock"), QUEUE_SECONDS) as queue:
+    with QueuedLock(ctx.scratch(f"commit{tree}.lock"), QUEUE_SECONDS) as queue:
         note = ctx.scratch(f"committing{tree}")
         if not queue.acquired:
             who = read_file(note).decode("utf-8", "replace") or "somebody"
@@ -141,7 +141,7 @@ def _require_quiet(ctx: Context, actor: Actor) -> None:
 # --- which files --------------------------------------------------------------------------------------------------
 
 
-def _stage(index: PrivateIndex, command: Commit) -> list[Row]:
+def _stage(index: PrivateIndex, command: Commit) -> list[StagedFile]:
     """Put what is named into the private index; gives what that changes."""
     index.add(sorted(command.named), force=command.force)
     rows = index.changes()
@@ -167,7 +167,7 @@ def _stage(index: PrivateIndex, command: Commit) -> list[Row]:
     return rows
 
 
-def _after_hook(index: PrivateIndex, command: Commit) -> list[Row]:
+def _after_hook(index: PrivateIndex, command: Commit) -> list[StagedFile]:
     """A hook may correct the files that are committed. Others it must not bring in: they may be another's work."""
     rows = index.changes()
     foreign = [row for row in rows if not is_named(command.named, row.path)]
@@ -182,7 +182,7 @@ def _after_hook(index: PrivateIndex, command: Commit) -> list[Row]:
     return rows
 
 
-def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
+def _require_allowed(ctx: Context, actor: Actor, rows: list[StagedFile]) -> None:
     """The same verdict as `git claim check`."""
     result = check(ctx, actor, tuple(Item("path", row.path) for row in rows))
     if result["allowed"]:
@@ -209,7 +209,9 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
 # --- making it so -------------------------------------------------------------------------------------------------
 
 
-def _land(ctx: Context, actor: Actor, head: Head, index: PrivateIndex, rows: list[Row], message: bytes) -> Oid | None:
+def _land(
+    ctx: Context, actor: Actor, head: Head, index: PrivateIndex, rows: list[StagedFile], message: bytes
+) -> Oid | None:
     """Make the commit and move the branch. Where others were quicker, the same files go on top of theirs, at once: who
     looked at everything again could lose for ever against a loop of plain commits. After a few losses git's lock on the
     shared index keeps new plain commits out until ours stands. None: everything must be looked at again, since another
@@ -262,7 +264,7 @@ def _swap(ctx: Context, head: Head, made: Oid, subject: str) -> bool:
 
 
 def _afterwards(
-    ctx: Context, ref: str, made: Oid, base: str, rows: list[Row], hooks: Hooks, subject: str
+    ctx: Context, ref: str, made: Oid, base: str, rows: list[StagedFile], hooks: Hooks, subject: str
 ) -> dict[str, object]:
     """The commit stands: nothing that fails from here on unmakes it."""
     followed, staged = follow(ctx, base, rows)

@@ -16,11 +16,11 @@ from gitcoord.git.commands.worktrees import (
     without_location,
 )
 from gitcoord.git.files import exists, inode, is_directory, remove_file, same_content
-from gitcoord.git.locks.queue import Queue
+from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Callable
-from gitcoord.worktrees.add import Tree, all_trees, made_in, sync_branch, uncommitted
+from gitcoord.worktrees.add import WorkTree, all_trees, made_in, sync_branch, uncommitted
 from gitcoord.worktrees.commit import tree_id
 from gitcoord.worktrees.index import copy_index
 from gitcoord.worktrees.operations import refuse_under_way
@@ -37,7 +37,7 @@ def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard:
     tree = _find(trees, name)
     _require_removable(ctx, tree)
     lock = ctx.scratch(f"commit{tree_id(tree.git_dir, ctx.repo.common_dir)}.lock")
-    with Queue(lock, _QUEUE_SECONDS) as queue:  # nobody commits there meanwhile
+    with QueuedLock(lock, _QUEUE_SECONDS) as queue:  # nobody commits there meanwhile
         if not queue.acquired:
             raise _refused("busy", f"somebody commits in '{name}' just now", hints=("try again",))
         _require_settled(ctx, tree)
@@ -67,7 +67,7 @@ def _refused(code: str, message: str, *, hints: tuple[str, ...] = (), files: lis
     return error
 
 
-def _find(trees: list[Tree], name: str) -> Tree:
+def _find(trees: list[WorkTree], name: str) -> WorkTree:
     for tree in trees:
         if tree.name == name and not tree.main:
             return tree
@@ -85,7 +85,7 @@ def _find(trees: list[Tree], name: str) -> Tree:
     raise UsageError(f"there is no work tree {quote(name[:80])}", hints=hints)
 
 
-def _require_removable(ctx: Context, tree: Tree) -> None:
+def _require_removable(ctx: Context, tree: WorkTree) -> None:
     if tree.locked is not None:
         why = f": {printable(tree.locked)}" if tree.locked else ""
         raise _refused(
@@ -101,7 +101,7 @@ def _require_removable(ctx: Context, tree: Tree) -> None:
         )
 
 
-def _require_settled(ctx: Context, tree: Tree) -> None:
+def _require_settled(ctx: Context, tree: WorkTree) -> None:
     refusal = refuse_under_way(tree.git_dir, tree.agent)
     if refusal is not None:
         raise Refused(refusal)
@@ -115,7 +115,7 @@ def _require_settled(ctx: Context, tree: Tree) -> None:
         )
 
 
-def _hidden(ctx: Context, tree: Tree) -> list[str]:
+def _hidden(ctx: Context, tree: WorkTree) -> list[str]:
     """Changes that `git status` was told not to look at: assume-unchanged and skip-worktree files that are there."""
     env = without_location(ctx.repo.env)
     listed = (
@@ -136,7 +136,7 @@ def _hidden(ctx: Context, tree: Tree) -> list[str]:
         remove_file(index)
 
 
-def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
+def _only_here(ctx: Context, tree: WorkTree, trees: list[WorkTree]) -> list[str]:
     """Ignored files that no other work tree has in the same place with the same content."""
     answer = ls_files(without_location(ctx.repo.env), tree=tree.path, show="ignored")
     names = answer.require(f"git ls-files in {tree.path} failed", StoreError).entries
@@ -146,7 +146,7 @@ def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
     ]
 
 
-def _require_merged(ctx: Context, tree: Tree) -> str:
+def _require_merged(ctx: Context, tree: WorkTree) -> str:
     """Require that every commit is in trunk or on a remote. Returns the tip of the branch made for it, '' if it stays."""
     sync = f"refs/heads/{sync_branch(ctx)}"
     made = f"refs/heads/{tree.made}" if tree.made else ""
@@ -169,7 +169,7 @@ def _require_merged(ctx: Context, tree: Tree) -> str:
     return "" if made in (sync, LEDGER) or elsewhere else found[made]
 
 
-def _give_back(ctx: Context, actor: Actor, tree: Tree, give_back: GiveBack) -> list[str]:
+def _give_back(ctx: Context, actor: Actor, tree: WorkTree, give_back: GiveBack) -> list[str]:
     """Release the claims made there. Live ones of another only its owner, who made the work tree, or a person may end."""
     claims = made_in(ctx, tree)
     foreign = [claim for claim in claims if claim["agent"] != actor.agent and not claim["silent"]]
@@ -186,7 +186,7 @@ def _give_back(ctx: Context, actor: Actor, tree: Tree, give_back: GiveBack) -> l
     return [str(claim["path"]) for claim in claims]
 
 
-def _remove(ctx: Context, tree: Tree, branch: str) -> None:
+def _remove(ctx: Context, tree: WorkTree, branch: str) -> None:
     """git looks once more whether the work tree is clean; the branch goes only if it is still where it was looked at."""
     removed = remove_worktree(ctx.repo.env, tree.path)
     removed.require("git could not remove the work tree", StoreError, hints=("its claims were released",))

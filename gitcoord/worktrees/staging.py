@@ -29,7 +29,7 @@ GITLINK = "160000"
 SCRATCH = "gitcoord-new-"  # begins the names of files that are there while a commit is made
 
 
-class Row(NamedTuple):
+class StagedFile(NamedTuple):
     """One changed file: what it was and what it is. A mode of zeros: there was, or is, none."""
 
     path: str
@@ -71,14 +71,14 @@ class PrivateIndex:
         if answer.code:
             raise _why_not(answer.complaint)
 
-    def changes(self) -> list[Row]:
+    def changes(self) -> list[StagedFile]:
         return changed(self._env, self.base)
 
-    def put_back(self, rows: list[Row]) -> None:
+    def put_back(self, rows: list[StagedFile]) -> None:
         """Put these files back as they were."""
         self._put((row.path, row.was, row.was_oid) for row in rows)
 
-    def move(self, base: Oid | None, rows: list[Row]) -> bool:
+    def move(self, base: Oid | None, rows: list[StagedFile]) -> bool:
         """The same changes on top of another commit; False where they are not the same there."""
         self.base = base or empty_tree(self._ctx.repo.env)
         try:
@@ -121,13 +121,13 @@ def shared_index(ctx: Context) -> str:
     return f"{ctx.repo.git_dir}/index"
 
 
-def changed(env: Env, base: str) -> list[Row]:
+def changed(env: Env, base: str) -> list[StagedFile]:
     """The files in which an index differs from a commit or tree, without those only intended to be added (`add -N`)."""
     words = staged_raw(env, base).require("git diff-index failed", StoreError).entries
     rows = []
     for meta, path in zip(words[::2], words[1::2]):
         was, mode, was_oid, oid, _ = meta.lstrip(":").split(" ")
-        rows.append(Row(path, was, was_oid, mode, oid))
+        rows.append(StagedFile(path, was, was_oid, mode, oid))
     return rows
 
 
@@ -145,7 +145,7 @@ def is_named(named: set[str], path: str) -> bool:
     return path in named or any(above in named for above in ancestors(path))
 
 
-def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
+def follow(ctx: Context, base: str, rows: list[StagedFile]) -> tuple[bool, list[str]]:
     """Let the shared index follow the commit, under git's own lock: of the committed files only, and of these only where
     nobody staged something else. Whether that could be done, and the files of which something else stays staged.
     """
@@ -164,7 +164,7 @@ def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
         remove_file(new)
 
 
-def _advance(env: Env, base: str, rows: list[Row]) -> list[str]:
+def _advance(env: Env, base: str, rows: list[StagedFile]) -> list[str]:
     staged = {row.path: (row.mode, row.oid) for row in changed(env, base)}
     behind = [row for row in rows if row.path not in staged]
     data = _info((row.path, row.mode, row.oid) for row in behind)

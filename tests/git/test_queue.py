@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.git.locks.queue import Queue
+from gitcoord.git.locks.queue import QueuedLock
 
 
 def test_waiting_leaves_a_deadline_in_place(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_waiting_leaves_a_deadline_in_place(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGALRM, lambda number, frame: rang.append(number))
     signal.setitimer(signal.ITIMER_REAL, 500, 7)
     try:
-        with Queue(str(file), 0.05) as queue:
+        with QueuedLock(str(file), 0.05) as queue:
             assert not queue.acquired
             left, every = signal.getitimer(signal.ITIMER_REAL)
             assert 0 < left < 500 and every == 7 and not rang
@@ -38,8 +38,8 @@ def test_a_queue_that_moves_is_waited_in(tmp_path: Path, monkeypatch: pytest.Mon
     fd = os.open(file, os.O_RDWR | os.O_CREAT)
     fcntl.flock(fd, fcntl.LOCK_EX)
     marks = iter([1, 2, 2, 3, 3, 3])
-    monkeypatch.setattr(Queue, "_turn", lambda self: next(marks))
-    with Queue(str(file), 0.02) as queue:
+    monkeypatch.setattr(QueuedLock, "_turn", lambda self: next(marks))
+    with QueuedLock(str(file), 0.02) as queue:
         assert not queue.acquired
     assert next(marks, None) is None, "three times as long as one process is waited for"
     os.close(fd)
@@ -52,7 +52,7 @@ def test_a_turn_after_a_wait_is_marked(tmp_path: Path) -> None:
     fcntl.flock(fd, fcntl.LOCK_EX)
     timer = threading.Timer(0.05, lambda: os.close(fd))
     timer.start()
-    with Queue(str(file), 60) as queue:
+    with QueuedLock(str(file), 60) as queue:
         assert queue.acquired and file.stat().st_mtime > 1
     timer.join()
 
@@ -62,10 +62,10 @@ def test_who_does_not_wait(tmp_path: Path) -> None:
     had: list[bool] = []
 
     def ask() -> None:
-        with Queue(file, 0) as queue:
+        with QueuedLock(file, 0) as queue:
             had.append(queue.acquired)
 
-    with Queue(file, 60):
+    with QueuedLock(file, 60):
         asking = threading.Thread(target=ask, daemon=True)  # where no alarm would end a wait
         asking.start()
         asking.join(10)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import Oid
 from gitcoord.git.store import Object
-from gitcoord.git.tree import WIDE, Entry, TreeEditor, Trees, encode_tree, is_bucket, parse_tree
+from gitcoord.git.tree import WIDE, TreeEditor, TreeEntry, Trees, encode_tree, is_bucket, parse_tree
 from tests.git.memory_store import MemoryStore
 from tests.support import git, plumbing_store, repo_at
 
@@ -275,7 +275,7 @@ entries = st.dictionaries(
 
 @given(entries)
 def test_trees_are_read_as_written(found: dict[str, tuple[str, bytes]]) -> None:
-    tree = {name: Entry(mode, oid.hex()) for name, (mode, oid) in found.items()}
+    tree = {name: TreeEntry(mode, oid.hex()) for name, (mode, oid) in found.items()}
     assert parse_tree(encode_tree(tree), 40) == tree
 
 

@@ -18,7 +18,7 @@ from gitcoord.guard import tools
 from gitcoord.guard.setup import jsontext, plan, sections, settings, texts
 from gitcoord.guard.setup.jsontext import Unsafe
 from gitcoord.guard.setup.known import COMMAND, KNOWN, Known
-from gitcoord.guard.setup.plan import Change, Place
+from gitcoord.guard.setup.plan import SetupChange, SetupPlace
 from tests.gates.places import CHAIN, picture
 from tests.gates.places import Place as Repository
 from tests.guard.protocol import Said, reason, understood
@@ -229,28 +229,28 @@ def test_torn_markers_are_left_alone() -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> SetupPlace:
     top, home = tmp_path / "top", tmp_path / "home"
     top.mkdir()
     home.mkdir()
-    return Place(str(top), {"HOME": str(home)})
+    return SetupPlace(str(top), {"HOME": str(home)})
 
 
-def here(place: Place, name: str, text: str) -> Path:
+def here(place: SetupPlace, name: str, text: str) -> Path:
     file = Path(place.top, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
 
 
-def set_up(place: Place, *names: str) -> list[Change]:
+def set_up(place: SetupPlace, *names: str) -> list[SetupChange]:
     known = [NAMED[name] for name in names] or plan.in_use(place)
     return plan.apply(plan.plan_setup(known, place), place)
 
 
 @pytest.mark.parametrize("user", [False, True])
 @pytest.mark.parametrize("name", NAMED)
-def test_each_tool_in_and_out(place: Place, name: str, user: bool) -> None:
+def test_each_tool_in_and_out(place: SetupPlace, name: str, user: bool) -> None:
     place = place._replace(user=user)
     top = Path(place.environ["HOME"]) if user else Path(place.top)
     if user:
@@ -266,7 +266,7 @@ def test_each_tool_in_and_out(place: Place, name: str, user: bool) -> None:
     assert picture(top) == before and plan.plan_teardown(place) == []
 
 
-def test_all_of_them_in_a_project_that_has_it_all(place: Place) -> None:
+def test_all_of_them_in_a_project_that_has_it_all(place: SetupPlace) -> None:
     for known in HOOKED:
         here(place, known.settings, '{ // mine\n\t"a": 1,\n}\n' if known.name != "copilot" else '{"version": 1}')
     for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"):
@@ -281,7 +281,7 @@ def test_all_of_them_in_a_project_that_has_it_all(place: Place) -> None:
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
-def test_a_tool_is_found_by_what_it_leaves(place: Place, known: Known) -> None:
+def test_a_tool_is_found_by_what_it_leaves(place: SetupPlace, known: Known) -> None:
     assert plan.in_use(place) == []
     for mark in known.marks:
         at = Path(place.top, mark)
@@ -301,7 +301,7 @@ def test_a_tool_is_found_by_what_it_leaves(place: Place, known: Known) -> None:
         assert plan.in_use(moved) == [known]
 
 
-def test_instructions_that_lead_to_others_are_left_to_those(place: Place) -> None:
+def test_instructions_that_lead_to_others_are_left_to_those(place: SetupPlace) -> None:
     here(place, "CLAUDE.md", "@AGENTS.md\n")
     Path(place.top, "GEMINI.md").symlink_to("AGENTS.md")
     done = set_up(place, "claude", "gemini")
@@ -312,7 +312,7 @@ def test_instructions_that_lead_to_others_are_left_to_those(place: Place) -> Non
     assert not Path(place.top, "AGENTS.md").exists()
 
 
-def test_links_of_a_project_are_not_followed(place: Place, tmp_path: Path) -> None:
+def test_links_of_a_project_are_not_followed(place: SetupPlace, tmp_path: Path) -> None:
     (tmp_path / "away").mkdir()
     Path(place.top, ".claude").symlink_to(tmp_path / "away")
     Path(place.top, "CLAUDE.md").symlink_to(tmp_path / "away" / "x.md")
@@ -335,7 +335,7 @@ def test_links_of_a_project_are_not_followed(place: Place, tmp_path: Path) -> No
     assert kept.read_text() == "{}" and (own / "settings.json").is_symlink()
 
 
-def test_what_is_not_ours_is_not_touched(place: Place) -> None:
+def test_what_is_not_ours_is_not_touched(place: SetupPlace) -> None:
     """Files of our names that somebody else wrote, or ours that somebody changed."""
     skill = here(place, ".claude/skills/gitcoord-protocol/SKILL.md", "---\nname: x\n---\ntheirs\n")
     script = here(place, ".opencode/plugins/gitcoord.js", "export const Mine = 1\n")
@@ -353,7 +353,7 @@ def test_what_is_not_ours_is_not_touched(place: Place) -> None:
     assert any(change.problem for change in plan.plan_teardown(place))
 
 
-def test_a_file_that_changes_meanwhile_is_left_alone(place: Place) -> None:
+def test_a_file_that_changes_meanwhile_is_left_alone(place: SetupPlace) -> None:
     file = here(place, ".claude/settings.json", "{}")
     changes = plan.plan_setup([NAMED["claude"]], place)
     file.write_text('{"new": 1}')

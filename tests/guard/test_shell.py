@@ -17,10 +17,10 @@ from gitcoord.shell import words
 from gitcoord.shell.braces import braces
 from gitcoord.shell.commands.dispatch import FAMILY
 from gitcoord.shell.commands.table import TABLE as PLAIN
-from gitcoord.shell.effects import FAILED, KINDS, UNKNOWN, Effect
+from gitcoord.shell.effects import FAILED, KINDS, UNKNOWN, FileEffect
 from gitcoord.shell.glob import escape, matches
 from gitcoord.shell.parse import analyse
-from gitcoord.shell.state import NOT_KNOWN, State, Value, value_of
+from gitcoord.shell.state import NOT_KNOWN, ShellState, Value, value_of
 from gitcoord.shell.syntax import BROKEN, Word
 from tests.guard import shelldoc
 from tests.guard.shelltable import HELD_OUT, MADE_WITH, Place, Row, rows, scores
@@ -91,8 +91,8 @@ def test_what_comes_behind_a_very_long_command(long: str) -> None:
 
 def test_what_an_effect_shows() -> None:
     assert analyse("cat < 'a b' | tee -a out", cwd="/repo", home="/home/me") == (
-        Effect("read", "/repo/a b", "< 'a b'", "a redirection reads it"),
-        Effect("write", "/repo/out", "out", "tee writes it"),
+        FileEffect("read", "/repo/a b", "< 'a b'", "a redirection reads it"),
+        FileEffect("write", "/repo/out", "out", "tee writes it"),
     )
 
 
@@ -283,12 +283,12 @@ def test_quotes_are_those_of_bash(word: str) -> None:
 
 
 def test_where_paths_meet() -> None:
-    one, two = State(("/a",), {"x": value_of("1")}), State(("/b",), {"x": value_of("2"), "y": value_of("3")})
-    met = State((), {})
+    one, two = ShellState(("/a",), {"x": value_of("1")}), ShellState(("/b",), {"x": value_of("2"), "y": value_of("3")})
+    met = ShellState((), {})
     met.merge([one, two])
     assert met.cwds == ("/a", "/b")
     assert met.variables == {"x": value_of("1", "2"), "y": NOT_KNOWN}
-    lost = State((), {})
-    lost.merge([State(("/a",), {}), State((), {"x": Value((), ("/d",))})])
+    lost = ShellState((), {})
+    lost.merge([ShellState(("/a",), {}), ShellState((), {"x": Value((), ("/d",))})])
     assert lost.cwds == ()
     assert lost.variables == {"x": NOT_KNOWN}

@@ -12,7 +12,7 @@ from time import process_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, KINDS, SHARED, UNKNOWN, Effect
+from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, KINDS, SHARED, UNKNOWN, FileEffect
 from gitcoord.shell.parse import analyse
 from gitcoord.startup.treesitter import parser
 from tests.guard import shell_recall, shellgen
@@ -55,7 +55,7 @@ def recorded(most: int) -> list[str]:
     return list(found)[:most]
 
 
-def _followed(command: str, cwd: str = "/nowhere/repo") -> tuple[Effect, ...]:
+def _followed(command: str, cwd: str = "/nowhere/repo") -> tuple[FileEffect, ...]:
     """The effects; a defect would show as an exception that was caught."""
     effects = analyse(command, cwd=cwd, home="/nowhere/home")
     assert not any(effect.kind == FAILED for effect in effects), command
@@ -149,7 +149,7 @@ def _state(top: Path) -> State:
     return found
 
 
-def _covers(effect: Effect, path: str) -> bool:
+def _covers(effect: FileEffect, path: str) -> bool:
     at_or_below = path == effect.path or path.startswith(effect.path + "/")
     return (
         at_or_below

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.policy.suggest import DAYS, Change, from_history, from_tree
+from gitcoord.policy.suggest import DAYS, PastCommit, from_history, from_tree
 from tests.cli.test_json import holds
 from tests.gates.places import CHAIN, Place
 from tests.support import COORD
 
 DAY = 86_400
-HOT = [Change(who, at * DAY, ("src/a.py", f"own/{who}")) for at, who in enumerate(("ada", "bob", "ada"))]
+HOT = [PastCommit(who, at * DAY, ("src/a.py", f"own/{who}")) for at, who in enumerate(("ada", "bob", "ada"))]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_by_history() -> None:
         [change._replace(at=change.at * (DAYS + 1)) for change in HOT],
     ],
 )
-def test_one_author_or_long_ago_is_no_reason(changes: list[Change]) -> None:
+def test_one_author_or_long_ago_is_no_reason(changes: list[PastCommit]) -> None:
     assert from_history(changes, ["src/a.py"]) == []
 
 

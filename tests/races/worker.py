@@ -23,7 +23,7 @@ from gitcoord.claims import service as claims  # noqa: E402
 from gitcoord.claims.events import claim as claim_kind  # noqa: E402
 from gitcoord.claims.model import Item  # noqa: E402
 from gitcoord.claims.take import Take  # noqa: E402
-from gitcoord.git.locks.queue import Queue  # noqa: E402
+from gitcoord.git.locks.queue import QueuedLock  # noqa: E402
 from gitcoord.git.process import Child  # noqa: E402
 from gitcoord.ledger import context  # noqa: E402
 from gitcoord.ledger.sessions import Actor  # noqa: E402
@@ -33,7 +33,7 @@ from gitcoord.world.open import environ, open_repository  # noqa: E402
 Row = dict[str, Any]
 
 
-class NoQueue(Queue):
+class NoQueue(QueuedLock):
     """A place in no queue at all: only the compare-and-swap is left."""
 
     def __enter__(self) -> NoQueue:
@@ -146,7 +146,7 @@ def cripple(options: Row) -> None:
     if options.get("queue") == "none":
         context.Context.queue = lambda self: NoQueue("", 0)  # type: ignore[method-assign]
     elif options.get("queue") == "private":
-        context.Context.queue = lambda self: Queue(self.scratch(f"queue.{os.getpid()}"), 5.0)  # type: ignore[method-assign]
+        context.Context.queue = lambda self: QueuedLock(self.scratch(f"queue.{os.getpid()}"), 5.0)  # type: ignore[method-assign]
     if "queue_seconds" in options:
         context.QUEUE_SECONDS = options["queue_seconds"]
     if options.get("rules") == "all agree":

@@ -14,7 +14,7 @@ from gitcoord.audit.model import BAD, OK
 from gitcoord.audit.project import Project, read_project, server_gate
 from gitcoord.gates.hooks.presence import missing_gates
 from gitcoord.guard.setup.known import Known
-from gitcoord.guard.setup.plan import Place, in_use
+from gitcoord.guard.setup.plan import SetupPlace, in_use
 from gitcoord.ledger.context import Context
 from gitcoord.policy.model import Attributes
 from gitcoord.sessions.unguarded import unguarded_agents
@@ -65,13 +65,13 @@ def read_mirror(ctx: Context, environ: Mapping[str, str]) -> Mirror:
         notes.append(f"{len(tops) - _MOST_TREES} of {len(tops)} work trees were left out")
     names = [basename(top) for top in tops]
     names = [name if names.count(name) == 1 else f"{name}-{at}" for at, name in enumerate(names)]
-    tools = {known.name: known for top in tops for known in in_use(Place(top, environ))}
+    tools = {known.name: known for top in tops for known in in_use(SetupPlace(top, environ))}
     trees = [
         Tree(
             name,
             top,
             _missing(top),
-            tuple((known, is_hooked(known.name, Place(top, environ))) for known in tools.values()),
+            tuple((known, is_hooked(known.name, SetupPlace(top, environ))) for known in tools.values()),
         )
         for top, name in zip(tops[:_MOST_TREES], names)
     ]

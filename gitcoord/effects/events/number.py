@@ -20,7 +20,7 @@ LAST = 10**MAX_DIGITS - 1
 _RECORD = {"sequence": str, "last": int, "agent": str, "seq": int, "at": int}
 
 
-class Given(NamedTuple):
+class GivenNumbers(NamedTuple):
     """The last number of a sequence that was given, to whom and when."""
 
     sequence: str
@@ -102,7 +102,7 @@ def next_number(state: State, sequence: str, floor: int) -> int:
     """Above all that were given and all that are in use."""
     file = number_file(sequence)
     record = state.get(file)
-    last = 0 if record is None else Given._make(values_of(record, _RECORD, file)).last
+    last = 0 if record is None else GivenNumbers._make(values_of(record, _RECORD, file)).last
     return max(last, floor, 0) + 1
 
 
@@ -130,7 +130,7 @@ def apply(state: State, event: Event) -> Changes:
     last = body["first"] + body["count"] - 1
     if body["first"] != next_number(state, sequence, body["floor"]) or not 1 <= body["count"] <= MOST or last > LAST:
         raise Illegal(f"event {event.seq} gives numbers of '{sequence}' that are not the next ones")
-    return {number_file(sequence): Given(sequence, last, event.agent, event.seq, event.at).to_record()}
+    return {number_file(sequence): GivenNumbers(sequence, last, event.agent, event.seq, event.at).to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall)

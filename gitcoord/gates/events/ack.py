@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import is_oid, quote
-from gitcoord.gates.model import Reader, Reading, ack_file, reader
+from gitcoord.gates.model import Reading, RulesReader, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor
@@ -50,7 +50,7 @@ def apply(state: State, event: Event) -> Changes:
     if not is_oid(version):
         raise Illegal(f"event {event.seq} names no version of the rules")
     read = [row for row in reader(state, event.agent).read if row.version != version][1 - _KEPT :]
-    new = Reader(event.agent, (*read, Reading(version, event.seq, event.at)))
+    new = RulesReader(event.agent, (*read, Reading(version, event.seq, event.at)))
     return {ack_file(event.agent): new.to_record()}
 
 

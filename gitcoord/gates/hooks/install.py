@@ -50,7 +50,7 @@ class HookChange(NamedTuple):
         return {**row, "before": self.kept} if self.kept else row
 
 
-class Plan(NamedTuple):
+class HookPlan(NamedTuple):
     """The changes that `install` makes. `settings` are the local settings to add."""
 
     way: str
@@ -80,7 +80,7 @@ def gated_refs(ctx: Context) -> list[str]:
     return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state).sync}", *deploy_refs(ctx, snapshot)]))
 
 
-def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
+def plan(ctx: Context, kit: Kit, gates: list[str]) -> HookPlan | Managed:
     """The changes that `install` would make; Managed where another program manages the hooks. Changes nothing."""
     if not ctx.repo.worktree:
         raise UsageError(
@@ -106,10 +106,10 @@ def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
     wanted += [(GATE, ref) for ref in gates]
     there = set(local)
     missing = [(key, value) for key, value in wanted if (key.lower(), value) not in there]
-    return Plan("config" if configured else "chain", directory, steps, missing, other, gates, kit.registry)
+    return HookPlan("config" if configured else "chain", directory, steps, missing, other, gates, kit.registry)
 
 
-def plan_beside(ctx: Context, kit: Kit, gates: list[str], managed: Managed) -> Plan:
+def plan_beside(ctx: Context, kit: Kit, gates: list[str], managed: Managed) -> HookPlan:
     """The changes beside a manager: hooks that its lines call, and in its directory the one that it does not know."""
     common = _places(ctx)[0]
     steps = [_hook_file(kit, event, f"{common}/{CALLED}") for event in EVENTS]
@@ -119,10 +119,10 @@ def plan_beside(ctx: Context, kit: Kit, gates: list[str], managed: Managed) -> P
     _require_one_section(common)
     there = set(_local(ctx))
     missing = [(GATE, ref) for ref in gates if (GATE.lower(), ref) not in there]
-    return Plan("managed", f"{common}/{CALLED}", steps, missing, [], gates, kit.registry, husky)
+    return HookPlan("managed", f"{common}/{CALLED}", steps, missing, [], gates, kit.registry, husky)
 
 
-def install(ctx: Context, found: Plan) -> None:
+def install(ctx: Context, found: HookPlan) -> None:
     """Carry out the plan. Repeating it is harmless. Hooks are installed before the settings name the refs that they judge."""
     register(ctx, found.registry)
     _undo(ctx, found.other)
@@ -308,9 +308,9 @@ def _git_config(ctx: Context, words: list[str]) -> None:
         raise StoreError(f"cannot write the local settings: {complaint}", hints=("try again",))
 
 
-def require_unmanaged(found: Plan | Managed) -> Plan:
+def require_unmanaged(found: HookPlan | Managed) -> HookPlan:
     """The plan; Refused, with the lines to add there, if another program manages the hooks."""
-    if isinstance(found, Plan):
+    if isinstance(found, HookPlan):
         return found
     error = refused(
         "managed",

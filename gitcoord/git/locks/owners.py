@@ -62,7 +62,7 @@ class Content(NamedTuple):
         return any(name == ref or (ref.endswith("/*") and name.startswith(ref[:-1])) for ref in self.refs)
 
 
-class Note:
+class LockNote:
     """A note while its process runs."""
 
     def __init__(self, path: str, fd: int, *, deletes: bool) -> None:
@@ -108,7 +108,7 @@ class LockNotes:
         self._boot = boot
         self._stale: StaleLocks | None = None
 
-    def note(self, pid: int, refs: Iterable[RefName], *, deletes: bool = True) -> Note:
+    def note(self, pid: int, refs: Iterable[RefName], *, deletes: bool = True) -> LockNote:
         """Record that this git process is about to lock these refs, or those below a name that ends in '/*'."""
         self.sweep()
         start = start_time(pid) or f"-{random_hex(4)}"
@@ -121,7 +121,7 @@ class LockNotes:
         except FileNotFoundError:
             make_directory(self.directory)
             fd = _write(path, data)
-        return Note(path, fd, deletes=deletes)
+        return LockNote(path, fd, deletes=deletes)
 
     def start(
         self,

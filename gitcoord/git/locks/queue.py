@@ -32,7 +32,7 @@ def _no_longer() -> float:
     return 0.0
 
 
-class Queue:
+class QueuedLock:
     """The lock as a context. It waits at most `seconds` for one process, 0 for not at all; `acquired`: this process has the lock.
 
     `longer` gives the additional seconds to wait for a process that is not stopped. A process that gets the lock after a wait sets the
@@ -55,7 +55,7 @@ class Queue:
         self._fd = -1
         self.acquired = False
 
-    def __enter__(self) -> Queue:
+    def __enter__(self) -> QueuedLock:
         try:
             self._fd = open_to_change(self._path)
         except OSError as error:

@@ -7,22 +7,22 @@ import os
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
 from gitcoord.guard.setup.known import KNOWN, Known
-from gitcoord.guard.setup.plan import Change, Place, in_use
+from gitcoord.guard.setup.plan import SetupChange, SetupPlace, in_use
 from gitcoord.terminal.call import Call
 
 _TITLES = {known.name: known.title for known in KNOWN}
 
 
-def place_of(call: Call, *, user: bool) -> Place:
-    return Place(call.ctx.repo.worktree, os.environ, user)
+def place_of(call: Call, *, user: bool) -> SetupPlace:
+    return SetupPlace(call.ctx.repo.worktree, os.environ, user)
 
 
-def places(call: Call, *, user: bool) -> list[Place]:
+def places(call: Call, *, user: bool) -> list[SetupPlace]:
     """The project, and with `user` the person's own settings, which serve other projects too."""
     return [place_of(call, user=False), *([place_of(call, user=True)] if user else [])]
 
 
-def chosen(names: list[str], place: Place, *, no_tools: bool) -> list[Known]:
+def chosen(names: list[str], place: SetupPlace, *, no_tools: bool) -> list[Known]:
     """The tools that were named; otherwise those in use."""
     if no_tools and (names or place.user):
         raise UsageError("--no-tools goes with neither --tool nor --user")
@@ -41,7 +41,7 @@ _VERBS = {
 }
 
 
-def lines(changes: list[Change]) -> list[str]:
+def lines(changes: list[SetupChange]) -> list[str]:
     """One line for each file that setup will change."""
     rows = [change for change in changes if change.action in ("written", "changed")]
     return [
@@ -52,22 +52,22 @@ def lines(changes: list[Change]) -> list[str]:
     ]
 
 
-def ready(changes: list[Change]) -> bool:
+def ready(changes: list[SetupChange]) -> bool:
     return bool(changes) and all(change.action == "unchanged" for change in changes)
 
 
-def of_project(changes: list[Change], place: Place) -> list[str]:
+def of_project(changes: list[SetupChange], place: SetupPlace) -> list[str]:
     """The files of the project that have gitcoord's part."""
     return [] if place.user else [change.shown for change in changes if not change.problem]
 
 
-def leaving(changes: list[Change]) -> list[str]:
+def leaving(changes: list[SetupChange]) -> list[str]:
     """One line for each file that teardown will change."""
     words = {"removed": "remove", "changed": "take the part of gitcoord out of"}
     return [f"{words[change.action]} {printable(change.shown)}" for change in changes if change.action in words]
 
 
-def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
+def tell_problems(call: Call, changes: list[SetupChange], *, snippets: bool) -> None:
     """Print the files that were not changed and why, with text that a person can add by hand."""
     for change in changes:
         if not change.problem:
@@ -77,7 +77,7 @@ def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
             call.screen.note("  to add by hand:", *("  " + line for line in change.snippet.rstrip("\n").split("\n")))
 
 
-def tell(call: Call, tools: list[Known], changes: list[Change], *, user: bool) -> None:
+def tell(call: Call, tools: list[Known], changes: list[SetupChange], *, user: bool) -> None:
     """Print the steps left to a person: edits by hand, trusting new hooks in the tool, the effect of committing them."""
     tell_problems(call, changes, snippets=True)
     hooked = {change.tool for change in changes if change.what == "hooks" and change.action in ("written", "changed")}

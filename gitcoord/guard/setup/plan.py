@@ -15,7 +15,7 @@ from gitcoord.guard.setup.jsontext import Unsafe
 from gitcoord.guard.setup.known import KNOWN, SKILL, Home, Known
 
 
-class Place(NamedTuple):
+class SetupPlace(NamedTuple):
     """The project at `top` ('' in a bare repository), or with `user` the person's own directories."""
 
     top: str
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     user: bool = False
 
 
-class Change(NamedTuple):
+class SetupChange(NamedTuple):
     """The change of one file. `after` None removes it; with a `problem` nothing is done, `snippet` is to be added."""
 
     tool: str
@@ -53,7 +53,7 @@ class Change(NamedTuple):
 Edit = Callable[[str | None], str | None]
 
 
-def in_use(place: Place) -> list[Known]:
+def in_use(place: SetupPlace) -> list[Known]:
     """The tools that the project or the person uses."""
     return [known for known in KNOWN if _marked(known, place.top) or _home(known.home, place.environ).is_dir()]
 
@@ -70,17 +70,17 @@ def _home(home: Home, environ: Mapping[str, str]) -> Path:
 # --- what is wanted where ---------------------------------------------------------------------------------------------
 
 
-def plan_setup(tools: Iterable[Known], place: Place) -> list[Change]:
+def plan_setup(tools: Iterable[Known], place: SetupPlace) -> list[SetupChange]:
     return [*_changes([*tools], place, on=True)]
 
 
-def plan_teardown(place: Place) -> list[Change]:
+def plan_teardown(place: SetupPlace) -> list[SetupChange]:
     """The changes of teardown, for every known tool: it is not recorded which tools were set up."""
     gone = [change for change in _changes([*KNOWN], place, on=False) if change.before is not None]
     return [change for change in gone if change.action != "unchanged"]
 
 
-def _changes(tools: list[Known], place: Place, *, on: bool) -> Iterable[Change]:
+def _changes(tools: list[Known], place: SetupPlace, *, on: bool) -> Iterable[SetupChange]:
     if not place.user and not place.top:
         return
     done: set[Path] = set()
@@ -95,7 +95,7 @@ def _changes(tools: list[Known], place: Place, *, on: bool) -> Iterable[Change]:
             yield _change(tool, "instructions", Path(place.top, name), place, _section(on=on))
 
 
-def _wanted(known: Known, place: Place, *, on: bool) -> Iterable[tuple[str, Path, str, Edit]]:
+def _wanted(known: Known, place: SetupPlace, *, on: bool) -> Iterable[tuple[str, Path, str, Edit]]:
     base = _home(known.home, place.environ) if place.user else Path(place.top)
     where = known.own_settings if place.user else known.settings
     if known.hooks:
@@ -148,10 +148,10 @@ def _if_present(take: Callable[[str], str | None]) -> Edit:
     return lambda text: None if text is None else take(text)
 
 
-def _change(known: Known, what: str, file: Path, place: Place, edit: Edit) -> Change:
+def _change(known: Known, what: str, file: Path, place: SetupPlace, edit: Edit) -> SetupChange:
     shown = os.path.relpath(file, place.top) if not place.user else _tilde(file, place.environ)
     snippet = settings.snippet(known) if what == "hooks" else texts.section() if what == "instructions" else ""
-    change = Change(known.name, what, file, shown, None, None, "", snippet)
+    change = SetupChange(known.name, what, file, shown, None, None, "", snippet)
     try:
         change = change._replace(before=_read(file, None if place.user else Path(place.top)))
         text = None if change.before is None else change.before.decode("utf-8")
@@ -187,12 +187,12 @@ def _read(file: Path, top: Path | None) -> bytes | None:
 # --- done -------------------------------------------------------------------------------------------------------------
 
 
-def apply(changes: Iterable[Change], place: Place) -> list[Change]:
+def apply(changes: Iterable[SetupChange], place: SetupPlace) -> list[SetupChange]:
     """Make the changes; return them with the problems that came up."""
     return [_done(change, place) for change in changes]
 
 
-def _done(change: Change, place: Place) -> Change:
+def _done(change: SetupChange, place: SetupPlace) -> SetupChange:
     if change.action in ("left", "unchanged"):
         return change
     try:
@@ -222,7 +222,7 @@ def _write(file: Path, data: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _tidy(directory: Path, place: Place) -> None:
+def _tidy(directory: Path, place: SetupPlace) -> None:
     """Remove directories that are empty now. A tool's own ones, below the home directory, stay."""
     stays = {_home(known.home, place.environ) for known in KNOWN} | {Path(place.environ.get("HOME") or "/")}
     while directory != Path(place.top) and directory not in stays and directory != directory.parent:

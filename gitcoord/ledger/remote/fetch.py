@@ -13,7 +13,7 @@ from gitcoord.base.errors import (
 from gitcoord.base.names import LEDGER, SESSIONS, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.files import read_file, remove_file, write_file
-from gitcoord.git.locks.queue import Queue
+from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.git.store import SwapFailed, Update, Verify
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import QUEUE_SECONDS, Context
@@ -207,7 +207,7 @@ def fetch_once(ctx: Context, began: int) -> None:
             fetch(ctx)
 
 
-class PushLock(Queue):
+class PushLock(QueuedLock):
     """The lock of the process that talks to the remote for this clone.
 
     A stopped holder delays others only briefly; one that works may take as long as its remote may.
@@ -217,7 +217,7 @@ class PushLock(Queue):
         self._deadline = store_of(ctx).remote.deadline
         super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._deadline.remaining, tell=ctx.tell)
 
-    def __enter__(self) -> Queue:
+    def __enter__(self) -> QueuedLock:
         with self._deadline.waiting():
             return super().__enter__()
 

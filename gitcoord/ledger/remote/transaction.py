@@ -28,7 +28,7 @@ from gitcoord.ledger.remote.batch import PUSHING, QUEUED, Batch, join, load_batc
 from gitcoord.ledger.remote.fetch import fetch, fetch_once, is_fresh, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import FAILED, LANDED, RACED, REJECTED, UNKNOWN, UNREACHABLE, RemoteResult
 from gitcoord.ledger.remote.push import SPLIT, STUCK, UNCERTAIN, commits_above, push_batch, push_until_known
-from gitcoord.ledger.transaction import Attempt, Request, decide_once
+from gitcoord.ledger.transaction import Attempt, Proposal, decide_once
 from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -73,23 +73,23 @@ class RemoteAuthority:
 
     # --- deciding
 
-    def decide(self, request: Request) -> Attempt | None:
-        self._agent = request.command.actor.agent
+    def decide(self, proposal: Proposal) -> Attempt | None:
+        self._agent = proposal.command.actor.agent
         wait_for_turn(self._ctx)
         # A landing must not fail with others, nor they because of it: it is pushed alone.
-        together = self._batched and request.moving is None
-        attempt, self._batch_id = self._join(request) if together else (None, "")
+        together = self._batched and proposal.moving is None
+        attempt, self._batch_id = self._join(proposal) if together else (None, "")
         if attempt is not None:
             return attempt
         if self._batch_id:
             self._wait_for_batch()
             return None
         self._batched = False  # also for the next attempts: the process that holds a lock will still hold it
-        attempt = self._decide(request)
+        attempt = self._decide(proposal)
         self._ctx.store.flush()
         return attempt
 
-    def _join(self, request: Request) -> tuple[Attempt | None, str]:
+    def _join(self, proposal: Proposal) -> tuple[Attempt | None, str]:
         """Decide on top of both batches, and join the queued one. Gives the attempt and the batch's id.
 
         An empty id: push it alone. No attempt: wait for that batch.
@@ -100,24 +100,24 @@ class RemoteAuthority:
                 return None, ""
             store.overlay = overlay(ctx)
             try:
-                attempt = self._decide(request)
+                attempt = self._decide(proposal)
             finally:
                 waiting, store.overlay = bool(store.overlay), {}
             if attempt.operations:
                 ctx.store.flush()  # another process may push it
-                return attempt, join(ctx, request.command.actor.agent, attempt.operations).id
+                return attempt, join(ctx, proposal.command.actor.agent, attempt.operations).id
             if waiting:
                 # A request in a batch conflicts with this one, or has done it; that counts only once it has landed.
-                committed = self._decide(request)
+                committed = self._decide(proposal)
                 if committed.operations:
                     last = load_batch(ctx, QUEUED) or load_batch(ctx, PUSHING)
                     return None, last.id if last is not None else ""
                 attempt = committed
             return attempt, ""
 
-    def _decide(self, request: Request) -> Attempt:
+    def _decide(self, proposal: Proposal) -> Attempt:
         self._floor = self._store.local.target(LEDGER)
-        return decide_once(self._ctx, request, fix=not self._store.overlay)
+        return decide_once(self._ctx, proposal, fix=not self._store.overlay)
 
     def _wait_for_batch(self) -> None:
         self._ctx.host.defer_interrupts(True)

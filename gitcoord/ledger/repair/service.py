@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, LockHeld, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.locks.queue import Queue
+from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.store import Store, SwapFailed, Verify, move
@@ -49,9 +49,9 @@ def repair(ctx: Context, actor: Actor) -> dict[str, object]:
     return {"clean": not found["differences"], "repaired": done, **found}
 
 
-def _push_lock(ctx: Context) -> Queue:
+def _push_lock(ctx: Context) -> QueuedLock:
     """The lock that keeps this clone from pushing and fetching meanwhile. It is taken before the queue, as everywhere."""
-    return PushLock(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
+    return PushLock(ctx) if ctx.remote else QueuedLock(ctx.scratch("carry.lock"), 0)
 
 
 def _clear_locks(ctx: Context, done: list[str]) -> None:

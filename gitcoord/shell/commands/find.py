@@ -7,11 +7,11 @@ from gitcoord.shell.interpreter import Call, Run
 from gitcoord.shell.options import parse
 from gitcoord.shell.paths import base_name, in_git_dir
 from gitcoord.shell.state import Arg, Value, fill
-from gitcoord.shell.walk import MAX_NAMES, Entry, has_ending, listed, searcher, source_files, walk
+from gitcoord.shell.walk import MAX_NAMES, FoundFile, has_ending, listed, searcher, source_files, walk
 from gitcoord.startup.annotations import Callable
 
 Test = Callable[
-    [Entry, bool], "bool | None"
+    [FoundFile, bool], "bool | None"
 ]  # None: it cannot be told; False as the second: whether it is asked at all cannot
 
 MAX_EACH = 64  # files on which a command is followed one by one
@@ -95,7 +95,7 @@ class _Search:
         self.least, self.most = 0, 1000
         self.complete = all(word.known for word in words)
         self.prunes = False
-        self.actions: list[tuple[str, list[Arg], list[Entry]]] = []
+        self.actions: list[tuple[str, list[Arg], list[FoundFile]]] = []
         self.test = self.either()
         while self.at < len(words):  # a bracket too many
             self.at += 1
@@ -111,7 +111,7 @@ class _Search:
                 files = walk(self.run.fs, root.text, path, self.visit)
                 self.complete = self.complete and files.complete
 
-    def visit(self, entry: Entry) -> bool:
+    def visit(self, entry: FoundFile) -> bool:
         self.prunes = False
         if entry.depth >= self.least:
             self.test(entry, True)
@@ -165,15 +165,15 @@ class _Search:
             self.most, self.least = (int(value), self.least) if word == "-maxdepth" else (self.most, int(value))
         return self.plain(word, value)
 
-    def prune(self, entry: Entry, sure: bool) -> bool:
+    def prune(self, entry: FoundFile, sure: bool) -> bool:
         self.prunes = True
         return True
 
     def action(self, word: str, values: list[Arg]) -> Test:
-        reached: list[Entry] = []
+        reached: list[FoundFile] = []
         self.actions.append((word, values, reached))
 
-        def reach(entry: Entry, sure: bool) -> bool:
+        def reach(entry: FoundFile, sure: bool) -> bool:
             self.complete = self.complete and sure
             if sure:
                 reached.append(entry)
@@ -198,7 +198,7 @@ class _Search:
             return lambda entry, sure: self.by_look(word, value, entry)
         return lambda entry, sure: True if word in _ALWAYS else False if word == "-false" else None
 
-    def by_look(self, word: str, value: str, entry: Entry) -> bool | None:
+    def by_look(self, word: str, value: str, entry: FoundFile) -> bool | None:
         """-size and -empty. Of an age nothing is said: it is another when the command runs."""
         look = self.run.fs.look(entry.path)
         if word == "-empty" and look is not None:  # empty directories of git are no part of what it is meant for
@@ -211,12 +211,12 @@ class _Search:
         return size > int(number) if value[0] == "+" else size < int(number) if value[0] == "-" else size == int(number)
 
 
-def _never(entry: Entry, sure: bool) -> bool:
+def _never(entry: FoundFile, sure: bool) -> bool:
     return False
 
 
 def _both(left: Test, right: Test) -> Test:
-    def test(entry: Entry, sure: bool) -> bool | None:
+    def test(entry: FoundFile, sure: bool) -> bool | None:
         first = left(entry, sure)
         if first is False:
             return False
@@ -227,7 +227,7 @@ def _both(left: Test, right: Test) -> Test:
 
 
 def _either(left: Test, right: Test) -> Test:
-    def test(entry: Entry, sure: bool) -> bool | None:
+    def test(entry: FoundFile, sure: bool) -> bool | None:
         first = left(entry, sure)
         if first:
             return True

@@ -26,7 +26,7 @@ from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import LANDED, RACED
 from gitcoord.ledger.remote.push import push_batch
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.transaction import Request
+from gitcoord.ledger.transaction import Proposal
 from gitcoord.sessions.service import start
 from gitcoord.world.open import open_repository
 from tests.cli.support import Done
@@ -115,7 +115,7 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     for agent in ("ann", "zoe"):
         authority = remote.RemoteAuthority(ctx)
         order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
-        attempt = authority.decide(Request(claims._decide_take, order, (), False))
+        attempt = authority.decide(Proposal(claims._decide_take, order, (), False))
         assert attempt is not None and attempt.operations
         authorities.append(authority)
         attempts.append(attempt)
@@ -206,7 +206,7 @@ import sys
 sys.path.insert(0, {root!r})
 from gitcoord.sessions.service import beat
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.transaction import Request
+from gitcoord.ledger.transaction import Proposal
 from gitcoord.world.open import environ, open_repository
 assert beat(open_repository(environ(), writing=True), Actor(sys.argv[1]), patient=True)
 """
