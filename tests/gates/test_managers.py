@@ -115,7 +115,7 @@ def test_a_shared_directory_is_named(place: Place, tmp_path: Path) -> None:
     done = place.coordinate("setup", "--json")
     assert done.code == 1 and done.json["missing_gates"] == ALL
     for event in ALL:
-        place.script(tmp_path / "shared" / event, f"#!/bin/sh\n# git-claim --gate {event}\n")
+        place.script(tmp_path / "shared" / event, f"#!/bin/sh\n# {line_for(event)}\n")
     assert place.coord("status", "--json").json["missing_gates"] == ALL, "a comment asks nobody"
     for event in ALL:
         place.script(tmp_path / "shared" / event, f"#!/bin/sh\n{line_for(event)}\n")

@@ -564,7 +564,12 @@ def test_install_with_pip_into_an_empty_home(home: Home) -> None:
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
 def test_shell_scripts_are_clean() -> None:
-    scripts = [INSTALLER, ROOT / ".ci/run", *sorted((ROOT / "docs/completion").glob("*.bash"))]
+    scripts = [
+        INSTALLER,
+        ROOT / "tests/checkout.sh",
+        ROOT / ".ci/run",
+        *sorted((ROOT / "docs/completion").glob("*.bash")),
+    ]
     scripts += [
         path for path in sorted((ROOT / "githooks").rglob("*")) if path.is_file() and path.read_bytes()[:2] == b"#!"
     ]

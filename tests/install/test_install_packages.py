@@ -47,7 +47,7 @@ class Script:
         text = (ROOT / "install.sh").read_text()
         assert text.endswith('\nmain "$@"\n') and text.count("/etc/pip.conf") == 1
         text = text.removesuffix('main "$@"\n').replace("/etc/pip.conf", "/nonexistent")
-        (top / "install.sh").write_text(text + '"$@"\n')
+        (top / "install.sh").write_text(text + (ROOT / "tests/checkout.sh").read_text() + '"$@"\n')
         self.program("python", _PYTHON)
 
     def program(self, name: str, text: str) -> None:

@@ -11,7 +11,7 @@ from gitcoord.gates.hooks.managers import (
     LEFTHOOK,
     PRE_COMMIT,
     Managed,
-    asks_gitcoord,
+    calls_hook,
     lefthook_command,
     line_for,
     pre_commit_item,
@@ -44,7 +44,7 @@ def plan_edits(top: str, managed: Managed) -> tuple[list[FileEdit], list[str]]:
     if not name.endswith(_YAML) or is_link(f"{top}/{name}") or b"\t" in (before or b""):
         return [], [name]
     lines = (before or b"").decode("utf-8", "surrogateescape").split("\n")
-    missing = [event for event in managed.events if not asks_gitcoord(before or b"", event)]
+    missing = [event for event in managed.events if not calls_hook(before or b"", event)]
     if not missing:
         return [], []
     if managed.manager == PRE_COMMIT and len(missing) < len(managed.events):
@@ -58,7 +58,7 @@ def plan_edits(top: str, managed: Managed) -> tuple[list[FileEdit], list[str]]:
 def files_that_ask(top: str, managed: Managed) -> list[str]:
     """The manager's own files that ask gitcoord."""
     names = dict.fromkeys((managed.file_of(event), event) for event in managed.events)
-    found = [name for name, event in names if name and asks_gitcoord(look(f"{top}/{name}") or b"", event)]
+    found = [name for name, event in names if name and calls_hook(look(f"{top}/{name}") or b"", event)]
     return list(dict.fromkeys(found))
 
 
@@ -73,7 +73,7 @@ def plan_removals(top: str, managed: Managed) -> tuple[list[FileEdit], list[str]
         after = "\n".join(lines).encode("utf-8", "surrogateescape")
         if removed:
             edits.append(FileEdit(name, before, after, removed))
-        asking = [any(asks_gitcoord(line, event) for event in managed.events) for line in after.split(b"\n")]
+        asking = [any(calls_hook(line, event) for event in managed.events) for line in after.split(b"\n")]
         left += [f"{name}:{number}" for number, asks in enumerate(asking, 1) if asks]
     return edits, left
 
@@ -130,7 +130,7 @@ def _script(top: str, event: str) -> FileEdit | str:
     before = look(f"{top}/{name}")
     if before is None:
         return FileEdit(name, None, f"#!/bin/sh\n{line}\n".encode(), ["#!/bin/sh", line])
-    if asks_gitcoord(before, event):
+    if calls_hook(before, event):
         return ""
     lines = before.decode("utf-8", "surrogateescape").split("\n")
     if is_link(f"{top}/{name}") or (lines[0].startswith("#!") and not lines[0].rstrip().endswith("sh")):

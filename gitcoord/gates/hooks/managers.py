@@ -39,18 +39,10 @@ class Managed(NamedTuple):
         return f".husky/{event}" if self.manager == HUSKY else self.file
 
 
-def asks_gitcoord(text: bytes, event: str) -> bool:
-    """Whether a line of this file, not a comment, asks gitcoord at this event: by its hook, or as older versions wrote it."""
-    return calls_hook(text, event) or _says(text, f"git-claim --gate {event}")
-
-
 def calls_hook(text: bytes, event: str) -> bool:
     """Whether a line of this file, not a comment, calls gitcoord's hook in the git directory."""
-    return _says(text, f"/{CALLED}/{event}")
-
-
-def _says(text: bytes, call: str) -> bool:
-    return any(call.encode() in line and not line.lstrip().startswith(b"#") for line in text.split(b"\n"))
+    call = f"/{CALLED}/{event}".encode()
+    return any(call in line and not line.lstrip().startswith(b"#") for line in text.split(b"\n"))
 
 
 def find_manager(ctx: Context, directory: str, common: str) -> Managed | None:

@@ -10,7 +10,6 @@ from gitcoord.gates.hooks.managers import (
     PRE_COMMIT,
     PRE_COMMIT_MARKS,
     Managed,
-    asks_gitcoord,
     calls_hook,
     find_manager,
 )
@@ -74,14 +73,14 @@ def _runs(ctx: Context, directory: str, event: str) -> bool:
     """Whether git finds a hook here that asks gitcoord by itself. git leaves out a file without its run bit."""
     path = f"{directory}/{event}"
     text = read_file(path, _LARGEST)
-    asks = is_ours(text) or (asks_gitcoord(text, event) and not _not_there(ctx, text, event))
+    asks = is_ours(text) or (calls_hook(text, event) and not _not_there(ctx, event))
     return asks and is_executable(path)
 
 
-def _not_there(ctx: Context, text: bytes, event: str) -> str:
-    """The reason why gitcoord's own hook, which this file calls, does not run; '' if it does, or none is called."""
+def _not_there(ctx: Context, event: str) -> str:
+    """The reason why gitcoord's own hook, which a manager calls, does not run; '' if it does."""
     path = f"{ctx.repo.common_dir}/{CALLED}/{event}"
-    if not calls_hook(text, event) or (is_ours(read_file(path, _LARGEST)) and is_executable(path)):
+    if is_ours(read_file(path, _LARGEST)) and is_executable(path):
         return ""
     return _why(f"{ctx.repo.common_dir}/{CALLED}", event)
 
@@ -113,13 +112,12 @@ def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> 
     installed, path = f"{directory}/{event}", manager.file_of(event) if event in manager.events else ""
     if not path:
         return _why(directory, event)
-    text = read_file(f"{ctx.repo.worktree}/{path}", _LARGEST)
-    if not asks_gitcoord(text, event):
+    if not calls_hook(read_file(f"{ctx.repo.worktree}/{path}", _LARGEST), event):
         return path + _ASKS_NOT
     marks = {LEFTHOOK: (b"lefthook",), PRE_COMMIT: PRE_COMMIT_MARKS}.get(manager.manager, (b"",))
     if not exists(installed) or not any(mark in read_file(installed, _LARGEST) for mark in marks):
         return f"no hook is installed: {install_command(manager, event)}"
-    return _not_there(ctx, text, event) if is_executable(installed) else f"{installed} has no run bit"
+    return _not_there(ctx, event) if is_executable(installed) else f"{installed} has no run bit"
 
 
 def install_command(manager: Managed, event: str) -> str:
