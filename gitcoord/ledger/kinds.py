@@ -23,51 +23,20 @@ if TYPE_CHECKING:
     Command = TypeVar("Command")
     Recall = Callable[[State, list[Event], Actor], list["Recalled"]]
 
-# kind -> the package whose `events/` has it
-KINDS = {
-    "init": "ledger",
-    "adopt": "ledger",
-    "claim": "claims",
-    "release": "claims",
-    "expire": "claims",
-    "takeover": "claims",
-    "disown": "claims",
-    "wait": "claims",
-    "leave": "claims",
-    "promote": "claims",
-    "start": "sessions",
-    "stop": "sessions",
-    "kill": "sessions",
-    "revive": "sessions",
-    "halt": "sessions",
-    "unhalt": "sessions",
-    "inherit": "sessions",
-    "repair": "ledger",
-    "epoch": "ledger",
-    "notice": "gates",
-    "request": "gates",
-    "answer": "gates",
-    "role": "gates",
+# The kinds of events, by the package whose `events/` has them.
+_PACKAGES = {
+    "ledger": "init adopt repair epoch",
+    "claims": "claim release expire takeover disown wait leave promote",
+    "sessions": "start stop kill revive halt unhalt inherit",
+    "gates": "notice request answer role ack",
     "deploy": "deploy",
-    "task": "tasks",
-    "assign": "tasks",
-    "lapse": "tasks",
-    "revise": "tasks",
-    "finish": "tasks",
-    "journal": "journal",
-    "note": "journal",
-    "seen": "journal",
-    "handoff": "handoff",
-    "accept": "handoff",
-    "close": "handoff",
-    "number": "effects",
-    "once": "effects",
-    "done": "effects",
-    "forget": "effects",
-    "ack": "gates",
-    "landing": "landing",
-    "land": "landing",
+    "tasks": "task assign lapse revise finish",
+    "journal": "journal note seen",
+    "handoff": "handoff accept close",
+    "effects": "number once done forget",
+    "landing": "landing land",
 }
+KINDS = {kind: package for package, kinds in _PACKAGES.items() for kind in kinds.split()}
 
 
 class Recalled:
