@@ -12,7 +12,8 @@ from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks.cli import watched
 from gitcoord.git.commands.remotes import remote_url
 from gitcoord.ledger.named_ledger import has_committed_root
-from gitcoord.ledger.remote.join import has_another_ledger, without_secrets
+from gitcoord.ledger.remote.address import without_secrets
+from gitcoord.ledger.remote.join import has_another_ledger
 from gitcoord.ledger.remote.membership import Membership, find
 from gitcoord.ledger.setup import require_room
 from gitcoord.policy.starter import remove_starter

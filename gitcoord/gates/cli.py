@@ -11,8 +11,8 @@ from gitcoord.terminal.screen import Row, ago
 
 
 def gate(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.gates.cli_verdicts import report
     from gitcoord.gates.client_gate import Gate
-    from gitcoord.gates.hook import report
     from gitcoord.ledger.sessions import Actor
 
     base, dots, head = words[0].partition("..")

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from _signal import SIGALRM, alarm, signal
 
-from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved, UsageError
+from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved
 from gitcoord.base.names import printable
+from gitcoord.gates.cli_verdicts import ANYBODYS, SHOWN, WHAT, refuse_nameless, report
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
 from gitcoord.world.open import RepositoryOpener, environ
@@ -21,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.gate import Verdicts
-    from gitcoord.gates.judge import Verdict
     from gitcoord.git.process import Environ
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
@@ -31,16 +31,6 @@ if TYPE_CHECKING:
 
 _SECONDS = 120
 _HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
-_WHAT = {
-    "pre-commit": "this commit",
-    "pre-merge-commit": "this merge",
-    "pre-push": "this push",
-    "reference-transaction": "this change of a branch",
-    "land": "this landing",
-}
-_SHOWN = 20
-# Rules whose answer does not depend on who acts.
-_ANYBODYS = ("killed", "halted", "ledger", "lineage", "stale-deploy", "private")
 
 
 def main(words: list[str]) -> int:
@@ -49,7 +39,7 @@ def main(words: list[str]) -> int:
     env = environ()
     if hook in ("prepare-commit-msg", "post-commit"):
         return _advisory_hook(hook, rest, env)
-    if hook not in _WHAT:
+    if hook not in WHAT:
         write_all(2, b"error: git-claim --gate: unknown hook\n")
         return 2
     opener = RepositoryOpener(env, "gate")
@@ -68,7 +58,7 @@ def main(words: list[str]) -> int:
     except NotInitialised:
         return 0
     except TrunkMoved as error:
-        screen.note(f"error: {_WHAT[hook]} is refused: {printable(error.message)}")
+        screen.note(f"error: {WHAT[hook]} is refused: {printable(error.message)}")
         screen.hint(*error.hints)
         return 1
     except GitcoordError as error:
@@ -116,7 +106,7 @@ def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]
         screen.note(f"note: index and work tree are as before: {files} of {done.new[:12]} put back")
         return
     screen.note(f"note: git has written {files} of {done.new[:12]} already, and nothing was put back: {done.why}")
-    screen.note(*(f"  {printable(path)}" for path in done.paths[:_SHOWN]))
+    screen.note(*(f"  {printable(path)}" for path in done.paths[:SHOWN]))
     screen.hint(*hints(done.new))
 
 
@@ -125,7 +115,7 @@ def _too_long(number: int, frame: object) -> None:
 
 
 def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
-    screen.note(f"error: {_WHAT[hook]} could not be judged: {printable(message)}")
+    screen.note(f"error: {WHAT[hook]} could not be judged: {printable(message)}")
     screen.hint(*hints, _HELP)
     return 1
 
@@ -166,14 +156,14 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
         leftovers = find_leftovers(ctx, index, heads)
         if leftovers is not None:
-            screen.note(f"error: {_WHAT[hook]} is refused", f"  {leftovers.message}")
+            screen.note(f"error: {WHAT[hook]} is refused", f"  {leftovers.message}")
             screen.hint(*leftovers.hints)
             return 1
     if outcome.refused and ctx.remote and hook != "pre-push":
         _say_age(ctx, screen)
-    if who.problem is not None and any(verdict.rule not in _ANYBODYS for verdict in outcome.refused):
+    if who.problem is not None and any(verdict.rule not in ANYBODYS for verdict in outcome.refused):
         person = person_by_setting(ctx, env) if hook == "pre-push" else None
-        return _refuse_nameless(screen, hook, outcome, who.problem, person.agent if person else "")
+        return refuse_nameless(screen, hook, outcome, who.problem, person.agent if person else "")
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
 
 
@@ -205,39 +195,6 @@ def _say_unguarded(ctx: Context, screen: Screen, env: Environ) -> None:
         from gitcoord.sessions.unguarded import unguarded_lines
 
         screen.note(*unguarded_lines(ctx, env))
-
-
-def _refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: UsageError, person: str) -> int:
-    """Print that an action that some actor may do is refused, since the actor is unknown; gives the exit code. `person` is the
-    one of `gitcoord.person`, who needs a terminal for this action."""
-    held = [v for v in outcome.refused if v.rule == "held" and any(claim["agent"] != person for claim in v.held)]
-    others = [verdict for verdict in outcome.refused if verdict.rule != "held"]
-    for verdict in held[:_SHOWN]:
-        screen.note(f"error: {_line(verdict)}", *("  " + line for line in screen.claim_lines(list(verdict.held))))
-    if person:
-        screen.note(f"error: {_WHAT[hook]} is refused: without a terminal {person} may commit and pull, and not push")
-    else:
-        verb = "could not be judged" if others else "is refused"
-        screen.note(f"error: {_WHAT[hook]} {verb}: {problem.message}")
-    screen.note(*("  " + _line(verdict) for verdict in others[:_SHOWN]))
-    screen.hint(*dict.fromkeys(map(_ask_holder, held[:4])))
-    screen.hint(*dict.fromkeys(hint for verdict in others if verdict.rule in _ANYBODYS for hint in verdict.hints[:1]))
-    if person:
-        screen.hint(f"{person} pushes at a terminal: git push")
-    elif any(verdict.rule not in _ANYBODYS for verdict in others):
-        screen.hint("a person does it at a terminal; git coord setup, run there, can let that person's editor commit")
-        screen.hint(*problem.hints)
-    else:
-        screen.hint("its holder does it under its own name, or at a terminal")
-    return 1
-
-
-def _ask_holder(verdict: Verdict) -> str:
-    """The hint for a held path where nobody is named: only a named actor can wait in the queue."""
-    from gitcoord.gates.judge import path_word
-
-    holders = ", ".join(dict.fromkeys(str(claim["agent"]) for claim in verdict.held))
-    return f"ask {holders}, or wait until it is free: git claim show {path_word(verdict.path)}"
 
 
 def _with_heartbeat(ctx: Context, actor: Actor) -> Actor:
@@ -295,58 +252,6 @@ def _is_packing(ctx: Context, move: RefUpdate) -> bool:
     from gitcoord.git.packing import is_packing
 
     return is_packing(ctx.repo.common_dir, move.ref, move.old, move.new, ctx.host.pause)
-
-
-# --- output ---------------------------------------------------------------------------------------------------------
-
-
-def report(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
-    """Print the verdicts, record notices and requests, return the exit code."""
-    refused, noted = outcome.refused, outcome.noted
-    for verdict in noted:
-        if verdict.stage == "warn":
-            screen.note(f"warning: {_line(verdict)}")
-    if noted or any(verdict.asks for verdict in refused):
-        from gitcoord.gates.approvals import leave_records
-
-        leave_records(ctx, actor, hook, refused, noted)
-    if not refused:
-        return 0
-    from gitcoord.ledger.refusal_counts import count_verdicts
-
-    count_verdicts(ctx, actor.agent, refused)
-    screen.note(screen.paint(f"error: {_WHAT.get(hook, 'this range of commits')} is refused", "red", 2))
-    for verdict in refused[:_SHOWN]:
-        screen.note("  " + _line(verdict), *("    " + line for line in screen.claim_lines(list(verdict.held))))
-    if len(refused) > _SHOWN:
-        screen.note(f"  and {len(refused) - _SHOWN} more")
-    screen.note(*outcome.policy.reasons(verdict.rule for verdict in refused))
-    screen.hint(*_hints(refused, by_setting=actor.by_setting))
-    return 1
-
-
-def _hints(refused: list[Verdict], *, by_setting: bool) -> list[str]:
-    """The next useful commands; one `git claim` for all unclaimed paths.
-
-    `by_setting`: the actor is the person of `gitcoord.person`, who claims at a terminal only.
-    """
-    from gitcoord.gates.judge import path_word
-
-    paths = [path_word(v.path) for v in refused if v.rule == "unclaimed"]
-    hints = [f"{'at a terminal: ' * by_setting}git claim {' '.join(paths[:10])}"] if paths else []
-    others = [
-        f"at a terminal, {hint}" if by_setting and v.rule == "held" and "git claim" in hint else hint
-        for v in refused
-        if v.rule != "unclaimed"
-        for hint in v.hints
-    ]
-    return [*hints, *list(dict.fromkeys(others))[:4]]
-
-
-def _line(verdict: Verdict) -> str:
-    where = f"{printable(verdict.path)}: " if verdict.path else ""
-    commit = f" (in {verdict.commit[:12]})" if verdict.commit and verdict.commit[:12] not in verdict.message else ""
-    return f"{where}{verdict.message}{commit} [{verdict.rule}]"
 
 
 # --- hooks that never fail ------------------------------------------------------------------------------------------

@@ -272,7 +272,7 @@ class Command:
     def _say(self, result: Row, landing: Landing) -> int:
         screen = self._call.screen
         for outcome in landing.warnings:
-            from gitcoord.gates.hook import report
+            from gitcoord.gates.cli_verdicts import report
 
             report(self._ctx, screen, "land", self._actor, outcome)
         removed = self._remove_tree() if self._done else ""
@@ -332,7 +332,7 @@ def say_finished(call: Call, order: Order, finished: list[OpenLanding]) -> int:
 
 
 def _say_refused(call: Call, actor: Actor, error: NotAllowed) -> int:
-    from gitcoord.gates.hook import report
+    from gitcoord.gates.cli_verdicts import report
 
     rows = [{**v._asdict(), "held": list(v.held), "hints": list(v.hints)} for v in error.outcome.verdicts]
     call.screen.answer({"error": error.code, "message": error.message, "verdicts": rows}, ok=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
-from gitcoord.ledger.remote.join import by_ssh
+from gitcoord.ledger.remote.address import by_ssh
 from gitcoord.ledger.remote.membership import begin, find, find_own
 from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.parser import Values

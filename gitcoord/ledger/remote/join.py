@@ -8,27 +8,23 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refused, StoreError, Unreachable, UsageError, refused
 from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, Oid, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.commands.refs import common_dir, delete_ref
-from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
+from gitcoord.git.commands.refs import delete_ref
+from gitcoord.git.commands.remotes import fetch_ref, ls_remote
 from gitcoord.git.commands.settings import change_settings, list_settings
-from gitcoord.git.commands.worktrees import without_location
 from gitcoord.git.config import Settings, parse_settings
 from gitcoord.git.store import Create, Delete, RefUpdate, Store
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import Format, format_record
 from gitcoord.ledger.named_ledger import project_root
+from gitcoord.ledger.remote.address import directory, place, url_of
 from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import (
     BRANCH_SESSIONS,
-    FAILED,
-    JOINING,
     LANDED,
-    RACED,
-    REJECTED,
     GitRemote,
-    RemoteResult,
 )
-from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
+from gitcoord.ledger.remote.mirror_store import MirrorStore
+from gitcoord.ledger.remote.probe import HostCapabilities, alone, joining_deadline, probe
 from gitcoord.ledger.remote.server_behind import check_gone
 from gitcoord.ledger.remote.transaction import RemoteAuthority
 from gitcoord.ledger.sessions import Actor
@@ -39,15 +35,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.git.deadline import Deadline
-
-
-class HostCapabilities(NamedTuple):
-    """The pushes that the host accepts."""
-
-    branches: bool  # nothing but branches
-    atomic: bool
-    options: bool  # push options, by which a push names its agent
+    pass
 
 
 class _Found(NamedTuple):
@@ -128,7 +116,7 @@ def _begins_at(joined: Context, root: str) -> bool:
 def _find(ctx: Context, local: Store, name: str, root: str) -> _Found:
     """Refused if this clone and the remote each have a ledger, and neither is the other's earlier state; and if the one that
     begins at `root` is neither here nor there."""
-    url, there = _url(ctx, name), _ledger_there(ctx, name)
+    url, there = url_of(ctx, name), _ledger_there(ctx, name)
     here = local.resolve([LEDGER])[0]
     has_own = ctx.remote == "" and here is not None and not (there and _is_copy(ctx, local))
     if has_own and there is not None and is_ancestor(ctx.repo.env, there, here or "") is True:
@@ -161,7 +149,7 @@ def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same
         from gitcoord.ledger.events.adopt import Adopt, decide
 
         transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
-    elif not same and (not recorded or place(_directory(joined, recorded)) != place(found.url)):
+    elif not same and (not recorded or place(directory(joined, recorded)) != place(found.url)):
         if not found.has_own:
             _forget_copies(store_of(joined).local)
         raise _elsewhere(found.name, found.url, recorded)
@@ -174,38 +162,6 @@ def _notes(capabilities: HostCapabilities) -> dict[str, str]:
         "atomic": "" if capabilities.atomic else "false",
         "pushOptions": "true" if capabilities.options else "",
     }
-
-
-def _url(ctx: Context, name: str) -> str:
-    answer = remote_url(ctx.repo.env, name)
-    if answer.code or name.startswith("-"):
-        raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
-    return without_secrets(_directory(ctx, answer.text.strip()))
-
-
-def _directory(ctx: Context, url: str) -> str:
-    """The whole path of a repository on this machine: a relative address means something in this clone alone. Others stay."""
-    path = url if url.startswith("/") else f"{ctx.repo.worktree or ctx.repo.git_dir}/{url}"
-    found = common_dir(without_location(ctx.repo.env), path) if "://" not in url else None
-    return found.text if found is not None and not found.code else url
-
-
-def without_secrets(url: str) -> str:
-    """The address without user name, password or token: it is recorded in the ledger, which everybody reads."""
-    scheme, sep, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    if not sep or "@" not in host:
-        return url
-    user, _, host = host.rpartition("@")
-    kept = f"{user.partition(':')[0]}@" if scheme not in ("http", "https") else ""
-    return f"{scheme}://{kept}{host}{slash}{path}"
-
-
-def _deadline(ctx: Context, name: str) -> Deadline:
-    """More patience than usual: joining may push a whole ledger, without output meanwhile."""
-    deadline = deadline_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
-    deadline.tell = ctx.tell
-    return deadline
 
 
 def _ledger_there(ctx: Context, name: str) -> Oid | None:
@@ -222,7 +178,7 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
 
 
 def _refs_there(ctx: Context, name: str, *patterns: str) -> dict[str, Oid]:
-    answer = ls_remote(ctx.repo.env, _deadline(ctx, name), name, *patterns)
+    answer = ls_remote(ctx.repo.env, joining_deadline(ctx, name), name, *patterns)
     answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
     return {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
 
@@ -238,7 +194,7 @@ def has_another_ledger(ctx: Context, name: str) -> bool:
 
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Return whether this clone's ledger is an earlier state of the remote's."""
-    fetch_ref(ctx.repo.env, _deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
+    fetch_ref(ctx.repo.env, joining_deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
     continues = is_ancestor(ctx.repo.env, here, f"{PROBE}ledger") is True
     delete_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
     return continues
@@ -247,49 +203,15 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
 def _joined(ctx: Context, local: Store, name: str, capabilities: HostCapabilities) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
     remote = GitRemote(
-        ctx.repo.env, name, branches=capabilities.branches, atomic=capabilities.atomic, deadline=_deadline(ctx, name)
+        ctx.repo.env,
+        name,
+        branches=capabilities.branches,
+        atomic=capabilities.atomic,
+        deadline=joining_deadline(ctx, name),
     )
     remote.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
     return Context(ctx.repo, settings, MirrorStore(local, remote), ctx.host, ctx.make_world, RemoteAuthority)
-
-
-def probe(ctx: Context, name: str) -> HostCapabilities:
-    """Find out which pushes the host accepts, with a ref that is removed at once."""
-    local = ctx.local
-    oid = local.write("blob", b"gitcoord asks what this host takes\n")
-    local.flush()
-    capabilities = HostCapabilities(branches=False, atomic=True, options=True)
-    ref = PROBE + ctx.host.random()[:12]
-    for _ in range(4):
-        remote = _Probing(ctx.repo.env, name, atomic=capabilities.atomic, deadline=_deadline(ctx, name))
-        options = (
-            ("gitcoord-probe",) if capabilities.options else ()
-        )  # names no agent: an account may act only for some
-        report = remote.push([RefUpdate(ref, "", oid)], options)
-        if report.kind == LANDED:
-            remote.push([RefUpdate(ref, oid, "")], options)
-            return capabilities
-        if "push options" in report.words:
-            capabilities = capabilities._replace(options=False)
-        elif "atomic" in report.words and capabilities.atomic:
-            capabilities = capabilities._replace(atomic=False)
-        elif report.kind in (REJECTED, RACED, FAILED):
-            return capabilities._replace(branches=True)
-        else:
-            raise _failed(name, report)
-    return capabilities._replace(branches=True)
-
-
-class _Probing(GitRemote):
-    def takes(self, ref: str) -> bool:
-        return True
-
-
-def _failed(name: str, report: RemoteResult) -> StoreError | Refused:
-    if "[ledger]" in report.words:  # its hooks refuse us: people work there, with a ledger of their own
-        return _alone(name)
-    return Unreachable(f"'{name}' cannot be reached: {report.words}", hints=("nothing was changed",))
 
 
 def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
@@ -335,46 +257,15 @@ def _not_the_named(name: str, root: str) -> Refused:
     )
 
 
-def _alone(name: str) -> Refused:
-    return refused(
-        "elsewhere",
-        f"the ledger at '{name}' decides for that one repository, not for its clones: nothing was changed",
-        "share it by a server that both push to: there, git coord setup --remote <server>; then, here, the same",
-        "or work beside each other there, with one ledger: git coord worktree add <name>",
-        f"or, if '{name}' is a fork that shall decide for its clones: git coord init --remote {name} --adopt",
-    )
-
-
 def _elsewhere(name: str, url: str, recorded: str) -> Refused:
     if not recorded:
-        return _alone(name)
+        return alone(name)
     return refused(
         "elsewhere",
         f"the ledger at '{name}' ({printable(url)}) was set up at {printable(recorded)}: nothing was changed",
         f"if that is another address of the same server: git coord init --remote {name} --same",
         f"if '{name}' is a fork that shall decide for itself: git coord init --remote {name} --adopt",
     )
-
-
-def place(url: str) -> str:
-    """Host and path of an address, without scheme, user, port and '.git'."""
-    scheme, sep, rest = url.partition("://")
-    if not sep:
-        host, colon, path = url.partition(":")
-        rest = f"{host}/{path.lstrip('/')}" if colon and "/" not in host else url
-    elif scheme == "file":
-        rest = rest[rest.index("/") :] if "/" in rest else rest
-    host, slash, path = rest.partition("/")
-    host = host.rpartition("@")[2].partition(":")[0].lower()
-    return f"{host}{slash}{path}".rstrip("/").removesuffix(".git").rstrip("/")
-
-
-def by_ssh(ctx: Context, name: str) -> bool:
-    """Return whether this remote is reached by ssh."""
-    url = _url(ctx, name)
-    scheme, sep, _ = url.partition("://")
-    host, colon, _ = url.partition(":")
-    return scheme in ("ssh", "git+ssh", "ssh+git") if sep else bool(colon) and "/" not in host
 
 
 def _fetch_with_the_rest(ctx: Context, name: str, capabilities: HostCapabilities) -> None:

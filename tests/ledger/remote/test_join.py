@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.ledger.remote.join import place, without_secrets
+from gitcoord.ledger.remote.address import place, without_secrets
 from tests.cli.support import Done
 from tests.ledger.remote.support import LEDGER, Fleet
 
