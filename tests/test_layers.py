@@ -96,7 +96,7 @@ RULES = {
     "journal": "contention model story",
     "landing": "model",
     "ledger": "event format kinds nonces sessions state world",
-    "policy": "model overlay roles waiting",
+    "policy": "model overlay parse roles waiting",
     "server": "retrace",
     "sessions": "admission",
     "tasks": "contracts model session_hooks waiters workers",
@@ -370,7 +370,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 48, "list": 42, "take": 54, "release": 56, "guard": 62}  # release: one more where a heartbeat is due
+BUDGET = {"check": 49, "list": 42, "take": 54, "release": 56, "guard": 63}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

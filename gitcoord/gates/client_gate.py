@@ -14,7 +14,8 @@ from gitcoord.gates.judge import CommitChange, Verdict
 from gitcoord.git.commands.objects import empty_tree, first_rules
 from gitcoord.git.files import read_file
 from gitcoord.git.store import RefUpdate
-from gitcoord.policy.model import ENFORCE, parse_policy
+from gitcoord.policy.model import ENFORCE
+from gitcoord.policy.parse import parse_policy
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 

@@ -11,19 +11,10 @@ from gitcoord.landing.model import rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
-from gitcoord.policy.model import (
-    ATTRIBUTES,
-    BLOCK,
-    CHECKPOINT,
-    LANDING,
-    SECRET,
-    WARN,
-    Policy,
-    parse_policy,
-    unknown_settings,
-)
+from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, LANDING, SECRET, WARN, Policy
 from gitcoord.policy.overlay import problems as overlay_problems
 from gitcoord.policy.overlay_files import SETTING, overlay_file
+from gitcoord.policy.parse import parse_policy, unknown_settings
 from gitcoord.policy.patterns import words_for
 from gitcoord.policy.reader import Source
 from gitcoord.policy.roles import role_of

@@ -16,7 +16,8 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
-from gitcoord.policy.model import ENFORCE, Policy, parse_policy
+from gitcoord.policy.model import ENFORCE, Policy
+from gitcoord.policy.parse import parse_policy
 from gitcoord.policy.reader import Source
 from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.startup.namedtuple import NamedTuple

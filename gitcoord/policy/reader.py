@@ -15,7 +15,8 @@ from gitcoord.git.config import parse_settings
 from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.git.process import WHOLE
 from gitcoord.ledger.context import Context
-from gitcoord.policy.model import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
+from gitcoord.policy.model import ATTRIBUTES, Policy, is_attributes_file
+from gitcoord.policy.parse import attributes_of, fold_patterns, parse_policy
 from gitcoord.startup.annotations import Any, Iterable
 
 TYPE_CHECKING = False

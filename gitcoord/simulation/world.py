@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gitcoord.ledger.sessions import Seen
 from gitcoord.ledger.world import Resource, World
-from gitcoord.policy.model import Policy, parse_policy
+from gitcoord.policy.model import Policy
+from gitcoord.policy.parse import parse_policy
 from gitcoord.server.retrace import Retraced
 from gitcoord.tasks.workers import Workers
 

@@ -104,7 +104,7 @@ class ClientWorld(World):
 
     @memoized
     def policy(self) -> Policy:
-        from gitcoord.policy.model import parse_policy
+        from gitcoord.policy.parse import parse_policy
 
         return parse_policy(self._settings())
 

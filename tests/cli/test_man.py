@@ -12,7 +12,7 @@ import pytest
 from gitcoord import __version__
 from gitcoord.cli import docs
 from gitcoord.cli.table import COMMANDS, table_of
-from gitcoord.policy.model import KNOWN
+from gitcoord.policy.parse import KNOWN
 from gitcoord.validators import OWN, SHIPPED
 
 MAN = Path(__file__).parents[2] / "docs/man"

@@ -8,7 +8,7 @@ from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
 from gitcoord.gates.events.ack import Ack
 from gitcoord.gates.model import has_read, reader
 from gitcoord.ledger.sessions import Actor
-from gitcoord.policy.model import parse_policy
+from gitcoord.policy.parse import parse_policy
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.start import Start
 from tests.ledger.world import World

@@ -7,7 +7,8 @@ import pytest
 from gitcoord.gates.judge import Change, CommitChange, is_family, path_word
 from gitcoord.gates.model import Approval
 from gitcoord.ledger.sessions import Actor
-from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Attributes, Role, parse_policy
+from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Attributes, Role
+from gitcoord.policy.parse import parse_policy
 from tests.ledger.past import FILE, Ledger, Past
 
 PERSON = Actor("ada", person=True)

@@ -14,7 +14,8 @@ from gitcoord.gates.judge import Change, CommitChange, Verdict, judge
 from gitcoord.ledger.sessions import Actor, Agent, Heartbeat, Seen
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World as Outside
-from gitcoord.policy.model import Attributes, Policy, parse_policy
+from gitcoord.policy.model import Attributes, Policy
+from gitcoord.policy.parse import parse_policy
 from tests.ledger.world import World
 from tests.support import BOOT, START
 

@@ -18,8 +18,9 @@ from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Heartbeat, Seen, encode_heartbeat, next_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import Resource
-from gitcoord.policy.model import Attributes, parse_policy
+from gitcoord.policy.model import Attributes
 from gitcoord.policy.model import Policy as ProjectPolicy
+from gitcoord.policy.parse import parse_policy
 from gitcoord.tasks.workers import Workers, cap_resources
 from tests.support import FakeHost
 

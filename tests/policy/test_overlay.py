@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.policy.model import attributes_of, parse_policy
 from gitcoord.policy.overlay import NOBODY, parse_overlay, problems, stricter, tightened
+from gitcoord.policy.parse import attributes_of, parse_policy
 
 POLICY = [("rollout.lineage", "warn"), ("rollout.changelog", "warn"), ("validator.changelog.path", "src/**")]
 

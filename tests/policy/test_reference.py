@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from gitcoord.policy.model import ATTRIBUTES, KNOWN, RULES
+from gitcoord.policy.model import ATTRIBUTES, RULES
+from gitcoord.policy.parse import KNOWN
 from gitcoord.validators import OWN, SHIPPED
 from tests.support import ROOT
 

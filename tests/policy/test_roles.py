@@ -7,7 +7,8 @@ import pytest
 from gitcoord.ledger import world as ledger_world
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
-from gitcoord.policy.model import Attributes, Policy, Role, parse_policy
+from gitcoord.policy.model import Attributes, Policy, Role
+from gitcoord.policy.parse import parse_policy
 from gitcoord.policy.roles import (
     GivenRole,
     is_free,

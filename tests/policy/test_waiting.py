@@ -8,7 +8,8 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.ledger import world as ledger_world
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.world import Waiting
-from gitcoord.policy.model import Policy, parse_policy
+from gitcoord.policy.model import Policy
+from gitcoord.policy.parse import parse_policy
 from gitcoord.policy.waiting import highest_priority, parse_waiting
 from tests.ledger.world import World
 

@@ -9,7 +9,7 @@ import pytest
 from gitcoord.base.codec import dumps, loads
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.ledger.sessions import Actor
-from gitcoord.policy.model import parse_policy, unknown_settings
+from gitcoord.policy.parse import parse_policy, unknown_settings
 from gitcoord.validators import (
     BLOCK,
     PASS,
