@@ -1,6 +1,6 @@
 """Hermetic tests: no settings, identity, agent or home of the user who runs them is used, and none is changed.
 
-The environment is set before any test module is imported.
+The environment is set before any test module is imported, because libgit2 reads HOME once, when it is loaded.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ from typing import NoReturn
 
 import gitcoord
 
-_LATER = ("mcp",)  # libraries that a command loads by itself, since they are large
+# Libraries that a command loads by itself: libgit2 reads HOME when it is loaded, the other one is large.
+_LATER = ("mcp", "pygit2")
 
 
 def import_all() -> None:

@@ -329,7 +329,7 @@ def test_folders_are_small_and_every_module_says_its_duty() -> None:
 
 HEAVY = {
     "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "functools",
-    "contextlib", "argparse", "typer", "rich", "dulwich", "shutil", "tempfile", "datetime", "random", "signal", "hashlib", "threading",
+    "contextlib", "argparse", "typer", "rich", "pygit2", "dulwich", "shutil", "tempfile", "datetime", "random", "signal", "hashlib", "threading",
 }  # fmt: skip
 
 

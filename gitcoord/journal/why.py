@@ -79,7 +79,7 @@ def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
     """The commits whose events may mention it, oldest first."""
     marks = about.marks()
     if not marks:
-        return commits(ctx, oldest_first=True, start=head)
+        return commits(ctx, ctx.store, oldest_first=True, start=head)
     return read_commits(ctx.store, commits_that_mention(ctx, head, marks))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import GitcoordError, NotInitialised, UsageError
+from gitcoord.base.errors import GitcoordError, NotInitialised, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, fold, printable, shown
 from gitcoord.git.host import isatty
+from gitcoord.git.store import Reader
 from gitcoord.ledger.kinds import KINDS
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, number
@@ -64,12 +65,13 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
 
     repair = bool(values.get("repair"))
     unseen = _look(call)
+    reader = _reader(call)
     try:
         _refuse_own_branch(call)
         if repair:
-            result = app_repair.repair(call.ctx, call.repair_actor())
+            result = app_repair.repair(call.ctx, call.repair_actor(), reader)
         else:
-            result = app_fsck.fsck(call.ctx, _progress(call))
+            result = app_fsck.fsck(call.ctx, reader, _progress(call))
     except NotInitialised as error:
         call.screen.answer({"initialised": False, "clean": True, "differences": []})
         call.screen.note(f"note: {error.message}")
@@ -111,6 +113,16 @@ def _refuse_own_branch(call: Call) -> None:
     head, tip = call.ctx.store.resolve([LEDGER, TIP])
     if head is not None and not is_ledger(call.ctx.store, LEDGER):
         refuse_own_branch(call.ctx, tip is not None)
+
+
+def _reader(call: Call) -> Reader:
+    """libgit2 reads at volume; where it refuses the repository (sha256, reftable), git itself does."""
+    from gitcoord.git.libgit2_reader import Pygit2Reader
+
+    try:
+        return Pygit2Reader(call.ctx.repo.common_dir)
+    except StoreError:
+        return call.ctx.store
 
 
 def _progress(call: Call) -> Progress | None:

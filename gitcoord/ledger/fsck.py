@@ -11,7 +11,7 @@ from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
-from gitcoord.git.store import Store
+from gitcoord.git.store import Reader, Store
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.commit import Commit, refuse_newer
 from gitcoord.ledger.context import Context
@@ -92,22 +92,22 @@ class Replay:
         self.skipped = []
 
 
-def replay(ctx: Context, progress: Progress | None = None, start: str = LEDGER) -> Replay:
+def replay(ctx: Context, reader: Reader, progress: Progress | None = None, start: str = LEDGER) -> Replay:
     outcome = Replay()
-    for commit in commits(ctx, oldest_first=True, start=start):
+    for commit in commits(ctx, reader, oldest_first=True, start=start):
         outcome.take(commit)
         if progress is not None and outcome.count % 1000 == 0:
             progress(outcome.count)
     return outcome
 
 
-def fsck(ctx: Context, progress: Progress | None = None) -> dict[str, object]:
+def fsck(ctx: Context, reader: Reader | None = None, progress: Progress | None = None) -> dict[str, object]:
     """Every difference between what the events say and what is there. Changes nothing."""
-    found, _ = examine(ctx, progress)
+    found, _ = examine(ctx, reader or ctx.store, progress)
     return {"clean": not found["differences"], **found}
 
 
-def examine(ctx: Context, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
+def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
@@ -125,7 +125,7 @@ def examine(ctx: Context, progress: Progress | None = None) -> tuple[dict[str, o
         )
         differences += [] if behind else _lacking(ctx)
     try:
-        outcome = replay(ctx, progress)
+        outcome = replay(ctx, reader, progress)
     except StoreError as error:
         return {"differences": [*differences, error.message], "events": 0}, Replay()
     if outcome.skipped:

@@ -7,6 +7,7 @@ from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import LEDGER, TIP, covers, printable, shown
 from gitcoord.git.commands.objects import first_parents
+from gitcoord.git.store import Reader
 from gitcoord.ledger.commit import Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
@@ -15,7 +16,7 @@ from gitcoord.ledger.named_ledger import no_ledger
 from gitcoord.startup.annotations import Iterator
 
 
-def commits(ctx: Context, *, oldest_first: bool = False, start: str = LEDGER) -> Iterator[Commit]:
+def commits(ctx: Context, reader: Reader, *, oldest_first: bool = False, start: str = LEDGER) -> Iterator[Commit]:
     """Every commit of the ledger, or of the history below `start`, read in batches."""
     answer = first_parents(ctx.repo.env, start, oldest_first=oldest_first)
     if answer.code and ctx.store.replay_redo_log():
@@ -24,7 +25,7 @@ def commits(ctx: Context, *, oldest_first: bool = False, start: str = LEDGER) ->
         raise CouldNotJudge(f"git cannot walk the ledger: {answer.complaint}")
     if answer.code:
         raise no_ledger(ctx)
-    yield from read_commits(ctx.store, answer.lines)
+    yield from read_commits(reader, answer.lines)
 
 
 def shown_from(ctx: Context) -> str:
@@ -42,7 +43,7 @@ def events(
     """Events newest first. A commit that is no event is shown as what it is."""
     shown = 0
     ends: dict[int, tuple[str, int]] = {}  # of waits, by ticket
-    for commit in commits(ctx, start=shown_from(ctx)):
+    for commit in commits(ctx, ctx.store, start=shown_from(ctx)):
         try:
             event = commit.event
         except Malformed as error:

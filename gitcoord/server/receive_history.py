@@ -57,7 +57,7 @@ def require_above(ctx: Context, old: Oid, last: Pushed) -> None:
 
 def replay_below(ctx: Context, base: Oid) -> Replay:
     outcome = Replay()
-    for commit in commits(ctx, oldest_first=True, start=base):
+    for commit in commits(ctx, ctx.store, oldest_first=True, start=base):
         outcome.take(commit)
     if outcome.last is not None and format_record(outcome.state).minor > FORMAT_MINOR:
         raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))

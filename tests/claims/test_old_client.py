@@ -73,7 +73,7 @@ def test_it_is_told_to_upgrade_and_changes_nothing(
     for attempt in (
         lambda: transact(waited, decide_take, Take(OLD, paths("a"))),
         lambda: transact(waited, decide_release, Release(OLD, paths("mine"), dirty=True)),
-        lambda: fsck(waited),
+        lambda: fsck(waited, waited.store, None),
         lambda: repair(waited, OLD),
     ):
         with pytest.raises(CouldNotJudge) as error:
@@ -82,7 +82,7 @@ def test_it_is_told_to_upgrade_and_changes_nothing(
         assert not any("--repair" in hint for hint in error.value.hints), "unknown events are no damage"
     assert waited.store.resolve([LEDGER]) == before
     monkeypatch.undo()
-    assert fsck(waited)["differences"] == [] and read_snapshot(waited)
+    assert fsck(waited, waited.store, None)["differences"] == [] and read_snapshot(waited)
 
 
 def _without_requests(state: State) -> State:

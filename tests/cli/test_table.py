@@ -80,13 +80,13 @@ def test_quick_verbs_need_no_library() -> None:
     program = _BARE.format(root=str(ROOT), modules=modules)
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert not {"typer", "click", "rich", "dulwich", "mcp", "pydantic", "starlette", "uvicorn"} & set(
+    assert not {"typer", "click", "rich", "pygit2", "dulwich", "mcp", "pydantic", "starlette", "uvicorn"} & set(
         done.stdout.split()
     )
     slow = {name for name, verb in ROWS.items() if verb.needs}
     assert slow == {
         "coord setup", "coord teardown", "coord install-hooks", "coord repositories", "coord server install", "coord server status", "coord demo", "coord doctor", "coord audit", "coord drill",  # find what was installed
-        "coord run", "coord dispatch", "coord watch", "coord mcp", "coord page",  # dulwich, mcp, starlette
+        "coord run", "coord dispatch", "coord watch", "coord fsck", "coord mcp", "coord page",  # dulwich, pygit2, mcp, starlette
     }  # fmt: skip
 
 

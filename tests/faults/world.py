@@ -72,7 +72,7 @@ class World:
         return self.run([*DRIVER, verb])
 
     def fsck(self, *, repair: bool = False) -> Done:
-        """`git coord fsck --json`."""
+        """`git coord fsck --json`; in a quick run without typer and libgit2 around it."""
         if SOAK:
             return self.coord("fsck", "--json", *(["--repair"] if repair else []))
         return self.drive("repair" if repair else "fsck")

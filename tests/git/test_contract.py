@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, claim_file
+from gitcoord.git.libgit2_reader import Pygit2Reader
 from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
 from tests.git.memory_store import MemoryStore
-from tests.git.worlds import DISK, WORLDS, World, make_world
+from tests.git.worlds import DISK, REFTABLE, WORLDS, World, make_world
 from tests.support import git
 
 if TYPE_CHECKING:
@@ -38,11 +40,12 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-@pytest.fixture(params=[*WORLDS])
+@pytest.fixture(params=[*WORLDS, "libgit2 sha1", "libgit2 packed", "libgit2 worktree", "libgit2 bare"])
 def reading(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[World, Callable[[], Reader]]]:
     """A world, and how to open a reader on it."""
-    made = make_world(request.param, tmp_path, lambda: request.getfixturevalue("git_repo"))
-    yield made, made.other
+    library, _, kind = request.param.rpartition(" ")
+    made = make_world(kind, tmp_path, lambda: request.getfixturevalue("git_repo"))
+    yield made, (lambda: Pygit2Reader(str(made.top))) if library else made.other
     made.store.close()
 
 
@@ -297,6 +300,18 @@ def test_exactly_one_of_many_threads_wins_in_memory() -> None:
 
 
 # --- readers and git
+
+
+@pytest.mark.parametrize("kind", ["sha256", REFTABLE])
+def test_libgit2_says_what_it_cannot_read(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    made = make_world(kind, tmp_path, lambda: request.getfixturevalue("git_repo"))
+    with pytest.raises(StoreError, match="libgit2 cannot read this repository"):
+        Pygit2Reader(str(made.top))
+
+
+def test_libgit2_outside_a_repository(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="libgit2 cannot read this repository"):
+        Pygit2Reader(str(tmp_path / "nowhere"))
 
 
 def test_head(reading: tuple[World, Callable[[], Reader]]) -> None:

@@ -38,7 +38,7 @@ if verb == "join":
     begin(ctx, Actor(words[0]), find(ctx, "origin"))
 elif verb == "fsck":
     from gitcoord.ledger.fsck import fsck
-    print(*fsck(ctx)["differences"], sep="\\n", end="")
+    print(*fsck(ctx, ctx.store, None)["differences"], sep="\\n", end="")
 elif verb == "repair":
     from gitcoord.ledger.repair.service import repair
     from gitcoord.ledger.sessions import Actor

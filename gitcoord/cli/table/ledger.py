@@ -133,6 +133,7 @@ _LOOKING = {
         "",
         Option("repair", "flag", "Repair what is found."),
         life="work",
+        needs="pygit2",
     ),
     "doctor": row(
         "Tell whether gitcoord works here, and what helps.",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Contention, CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import LEDGER, LOST, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.store import RefUpdate, SwapFailed, move
+from gitcoord.git.store import Reader, RefUpdate, SwapFailed, move
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.events.epoch import LEAP
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.commit import Commit
 
 
-def repair_server(ctx: Context, actor: Actor, done: list[str]) -> None:
+def repair_server(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """Make the server's ledger and the history that this clone has seen one again. The caller holds push lock and queue."""
     tip, ledger = ctx.local.resolve([TIP, LEDGER])
     # A plain `git fetch` may have moved the mirror forward or back, but never the tip.
@@ -48,7 +48,7 @@ def repair_server(ctx: Context, actor: Actor, done: list[str]) -> None:
         if not comparison.related:
             raise foreign_error(ctx)
         if not (comparison.added and comparison.follows or comparison.rewritten and not comparison.lacking):
-            head = _push_lacking(ctx, actor, comparison, done) if comparison.replaceable else None
+            head = _push_lacking(ctx, actor, reader, comparison, done) if comparison.replaceable else None
             head = head or _continue_there(ctx, actor, comparison, done)
     _move_local(ctx, [(TIP, tip, head)])
     _note_root(ctx, done)
@@ -90,10 +90,10 @@ def _fetch(ctx: Context) -> Oid | None:
     return store.local.resolve([LEDGER])[0]
 
 
-def _push_lacking(ctx: Context, actor: Actor, comparison: Comparison, done: list[str]) -> Oid | None:
+def _push_lacking(ctx: Context, actor: Actor, reader: Reader, comparison: Comparison, done: list[str]) -> Oid | None:
     """Push the lacking events and an epoch on top. None if that needs a forced push and the host does not allow it."""
     head, seq = _epoch_on(ctx, actor, comparison.seen, comparison, "the server had lost events")
-    replayed = replay(ctx, start=head)
+    replayed = replay(ctx, reader, start=head)
     there = comparison.there.oid if comparison.there is not None else None
     result = _push(ctx, actor, [(LEDGER, there, head), *projection_rows(ctx, replayed)])
     # gitcoord's own gate allows it to a person.

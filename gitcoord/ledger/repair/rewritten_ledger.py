@@ -11,6 +11,7 @@ from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid
 from gitcoord.git.commands.objects import first_parents, is_ancestor
 from gitcoord.git.commands.refs import reflog
+from gitcoord.git.store import Reader
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision, Event
@@ -44,7 +45,7 @@ def is_rewritten(ctx: Context, head: Oid, tip: Oid | None) -> bool:
     return any(not is_ancestor(ctx.repo.env, oid, head) and compare(ctx, oid, head).lacking for oid in kept)
 
 
-def restore_original(ctx: Context, actor: Actor, head: Oid, done: list[str]) -> Oid | None:
+def restore_original(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
     """The head that the ledger should have instead of a rewritten one. It writes the commits and moves no ref.
 
     None: the rewritten ledger is whole, and its root is noted as the new one.
@@ -52,7 +53,7 @@ def restore_original(ctx: Context, actor: Actor, head: Oid, done: list[str]) -> 
     original = _original(ctx, head)
     comparison = compare(ctx, original.oid, head) if original is not None else None
     if (comparison is not None and comparison.related and not comparison.lacking) or (
-        original is None and _is_ours(ctx)
+        original is None and _is_ours(ctx, reader)
     ):
         note_root(ctx, first_parents(ctx.repo.env, head).lines[-1])
         done.append("took the rewritten ledger: its events are the same")
@@ -80,9 +81,9 @@ def _original(ctx: Context, head: Oid) -> Commit | None:
     return next((commit for commit in found if is_ancestor(ctx.repo.env, root, commit.oid)), None) or newest_event(ctx)
 
 
-def _is_ours(ctx: Context) -> bool:
+def _is_ours(ctx: Context, reader: Reader) -> bool:
     try:
-        outcome = replay(ctx)
+        outcome = replay(ctx, reader)
         return outcome.last is not None and format_record(outcome.state).ledger == ctx.settings.get("gitcoord.ledger")
     except (CouldNotJudge, StoreError):
         return False

@@ -12,7 +12,7 @@ from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.store import Store, SwapFailed, Verify, move
+from gitcoord.git.store import Reader, Store, SwapFailed, Verify, move
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
@@ -29,7 +29,7 @@ from gitcoord.ledger.transaction import event_commit, swap_over_locks
 _LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
 
 
-def repair(ctx: Context, actor: Actor) -> dict[str, object]:
+def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str, object]:
     """Repair what `fsck` names, under the writers' queue. Gives what was done and what is left."""
     done: list[str] = []
     with _push_lock(ctx), ctx.queue():
@@ -38,14 +38,14 @@ def repair(ctx: Context, actor: Actor) -> dict[str, object]:
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:
-            repair_server(ctx, actor, done)
+            repair_server(ctx, actor, reader or ctx.store, done)
         else:
-            _restore_ledger(ctx, actor, done)
-        _, outcome = examine(ctx)
+            _restore_ledger(ctx, actor, reader or ctx.store, done)
+        _, outcome = examine(ctx, reader or ctx.store)
         _append_repair(ctx, actor, outcome, done)
-        _, outcome = examine(ctx)
+        _, outcome = examine(ctx, reader or ctx.store)
         _project(ctx, actor, outcome, done)
-    found, _ = examine(ctx)
+    found, _ = examine(ctx, reader or ctx.store)
     return {"clean": not found["differences"], "repaired": done, **found}
 
 
@@ -87,11 +87,11 @@ def _swap(ctx: Context, actor: Actor, *rows: tuple[str, Oid | None, Oid | None])
             ) from None
 
 
-def _restore_ledger(ctx: Context, actor: Actor, done: list[str]) -> None:
+def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is not None and is_rewritten(ctx, head, tip):
-        new = restore_original(ctx, actor, head, done)
+        new = restore_original(ctx, actor, reader, head, done)
         if new is not None:
             _keep_replaced(ctx, actor, head, done)
             _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
@@ -153,7 +153,7 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
         leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
     ctx.store.flush()
-    rows = projection_rows(ctx, replay(ctx, start=commit))
+    rows = projection_rows(ctx, replay(ctx, ctx.store, start=commit))
     _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
