@@ -40,7 +40,7 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     if values.get("leave"):
         from gitcoord.claims.cli_wait import leave_queue
 
-        return leave_queue(call, actor, items, number(values, "ticket"))
+        return leave_queue(call, actor, items, number(values, "ticket"), text(values, "message"))
     command = _command(values, actor, items)
     if values.get("dry-run"):
         return _would(call, command)

@@ -11,7 +11,7 @@ from gitcoord.claims.model import Item
 from gitcoord.claims.service import leave, wait
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.terminal.call import Call, number
+from gitcoord.terminal.call import Call, number, text
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
@@ -147,11 +147,11 @@ def say_queued(call: Call, result: Row, words: list[str]) -> int:
     return 3
 
 
-def leave_queue(call: Call, actor: Actor, items: tuple[Item, ...], ticket: int) -> int:
+def leave_queue(call: Call, actor: Actor, items: tuple[Item, ...], ticket: int, reason: str = "") -> int:
     """`--leave`: withdraw one's own requests, those for these items, or the one with this ticket."""
     if items and ticket:
         raise UsageError("say either paths or --ticket")
-    result = leave(call.ctx, Leave(actor, items, ticket))
+    result = leave(call.ctx, Leave(actor, items, ticket, reason=reason))
     call.screen.answer(result)
     left: list[Row] = result["left"]  # type: ignore[assignment]
     for row in left:
@@ -178,7 +178,9 @@ def promote(call: Call, values: Values, words: list[str]) -> int:
 
     if words or "priority" not in values:
         raise UsageError("--ticket goes with --leave, or with --priority and no path")
-    result = call.do(Promote(call.actor(), number(values, "ticket"), str(values["priority"])))
+    result = call.do(
+        Promote(call.actor(), number(values, "ticket"), str(values["priority"]), reason=text(values, "message"))
+    )
     paths = printable(", ".join(result["paths"]))
     call.screen.say(f"the request of {result['agent']} for {paths} (ticket {result['ticket']}) is {result['priority']}")
     return 0

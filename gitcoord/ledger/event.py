@@ -102,7 +102,7 @@ def decode_event(message: bytes) -> Event:
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         raise Malformed("the event has no kind")
     kind = kind_of(record["kind"])
-    check(record, {**_COMMON, **kind.fields}, record["kind"], _COMMON_OPTIONAL)
+    check(record, {**_COMMON, **kind.fields}, record["kind"], {**_COMMON_OPTIONAL, **kind.optional})
     if parts[2] != f"Seq: {record['seq']}\nKind: {record['kind']}\n".encode():
         raise Malformed("the trailers do not match the event")
     try:
@@ -110,7 +110,7 @@ def decode_event(message: bytes) -> Event:
             check_agent(name)
     except UsageError as error:
         raise Malformed(error.message) from None
-    body = {key: value for key, value in record.items() if key in kind.fields}
+    body = {key: value for key, value in record.items() if key in kind.fields or key in kind.optional}
     common = {key: record[key] for key in _COMMON}
     refused, granted, past = (tuple(record.get(key, ())) for key in ("refused", "granted", "past"))
     return Event(**common, body=body, keep=record.get("keep"), refused=refused, granted=granted, past=past)

@@ -110,6 +110,14 @@ class Kind(NamedTuple):
     leads: bool = False  # as the first event of a chain it identifies the command; elsewhere the last event does
     personal: bool = False  # only a person's account may push it
     judged: str = ""  # the field whose rows say by which rule a lease had run out
+    optional: Mapping[str, Shape] = {}  # own keys that an event has only where there is something to say
+
+
+REASON: dict[str, Shape] = {"reason": str}  # optional: why a person did it
+
+
+def with_reason(body: Record, reason: str) -> Record:
+    return {**body, "reason": reason} if reason else body
 
 
 def agents_in(kind: Kind, body: Record) -> list[str]:

@@ -33,8 +33,8 @@ class Plan(NamedTuple):
     words: tuple[str, ...]
     values: Values
     diff: str = ""
-    takes_reason: bool = False
     before: tuple[tuple[Verb, tuple[str, ...]], ...] = ()  # steps that have to come first
+    why: str = "reason"  # the option that puts the person's reason on record
 
     @property
     def seal(self) -> str:
@@ -43,8 +43,13 @@ class Plan(NamedTuple):
         return sha256(dumps(said).encode()).hexdigest()[:32]
 
     def to_json(self) -> Row:
-        shown = {"title": self.title, "lines": list(self.lines), "diff": self.diff}
-        return {**shown, "takes_reason": self.takes_reason, "seal": self.seal}
+        return {"title": self.title, "lines": list(self.lines), "diff": self.diff, "seal": self.seal}
+
+    def steps(self, reason: str) -> list[tuple[Verb, Values, tuple[str, ...]]]:
+        """The verbs to run, in order, each with the reason."""
+        values: Values = {"reason": reason}
+        first = [(verb, values, words) for verb, words in self.before]
+        return [*first, (self.verb, {**self.values, self.why: reason}, self.words)]
 
 
 def plan(call: Call, model: Row, given: Row) -> Plan:
@@ -69,7 +74,7 @@ def _answer(call: Call, id: str, verb: str, title: str, words: str) -> Plan:
     record = found["approval"]
     lines = (f"asked by {record['agent']}, rule {record['rule']}", words)
     values: Values = {"blob": record["blob"]} if verb == "approve" else {}
-    return Plan(f"{title} {record['path']}", lines, COORD[verb], (id,), values, found["diff"], takes_reason=True)
+    return Plan(f"{title} {record['path']}", lines, COORD[verb], (id,), values, found["diff"])
 
 
 def _kill(call: Call, model: Row, agent: str, value: str) -> Plan:
@@ -78,7 +83,7 @@ def _kill(call: Call, model: Row, agent: str, value: str) -> Plan:
     below = [str(one["agent"]) for one in model["agents"] if one["parent"] == agent and one["state"] == "open"]
     lines = [f"session {row['session']} ends, and nothing of it gets through any more", f"freed: {_some(held)}"]
     lines += [f"sessions that it launched end: {_some(below)}"] if below else []
-    return Plan(f"Kill {agent}", (*lines, "its name may start again after: revive"), COORD["kill"], (agent,), {}, "", True)  # fmt: skip
+    return Plan(f"Kill {agent}", (*lines, "its name may start again after: revive"), COORD["kill"], (agent,), {})
 
 
 def _revive(call: Call, model: Row, agent: str, value: str) -> Plan:
@@ -88,7 +93,7 @@ def _revive(call: Call, model: Row, agent: str, value: str) -> Plan:
 
 def _halt(call: Call, model: Row, subject: str, value: str) -> Plan:
     lines = ("nothing is granted to anybody until a person ends it", "releases, kills and heartbeats go on")
-    return Plan("Halt everything", lines, COORD["halt"], (), {}, "", True)
+    return Plan("Halt everything", lines, COORD["halt"], (), {})
 
 
 def _resume(call: Call, model: Row, subject: str, value: str) -> Plan:
@@ -105,7 +110,7 @@ def _raise(call: Call, model: Row, subject: str, value: str) -> Plan:
         return Plan(f"Give task {subject} the priority {value}", lines, COORD["task update"], (subject,), {"priority": value})  # fmt: skip
     request = _request(model, subject)
     lines = (f"{request['agent']} waits for {_some(request['paths'])}", f"now: {request['priority']}; others of a lower class wait longer")  # fmt: skip
-    return Plan(f"Raise ticket {subject} to {value}", lines, CLAIM["take"], (), {"ticket": subject, "priority": value})
+    return Plan(f"Raise ticket {subject} to {value}", lines, CLAIM["take"], (), {"ticket": subject, "priority": value}, why="message")  # fmt: skip
 
 
 def _reassign(call: Call, model: Row, id: str, value: str) -> Plan:
@@ -123,7 +128,7 @@ def _reassign(call: Call, model: Row, id: str, value: str) -> Plan:
 def _withdraw(call: Call, model: Row, ticket: str, value: str) -> Plan:
     request = _request(model, ticket)
     lines = (f"{request['agent']} waits for {_some(request['paths'])} no longer, and loses its place",)
-    return Plan(f"Withdraw ticket {ticket}", lines, CLAIM["take"], (), {"ticket": ticket, "leave": True})
+    return Plan(f"Withdraw ticket {ticket}", lines, CLAIM["take"], (), {"ticket": ticket, "leave": True}, why="message")  # fmt: skip
 
 
 _PLANS = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+
 from gitcoord.base.errors import refused
 from gitcoord.base.names import check_agent, check_path, check_resource
 from gitcoord.claims.model import Item
+from gitcoord.deploy.model import Deployed
 from gitcoord.gates.approvals import difference
 from gitcoord.gates.approvals import listing as approvals
 from gitcoord.git.files import read_file
@@ -22,6 +25,8 @@ from gitcoord.views.urgency import agents_first, claims_first, tasks_first
 
 PAGE = 100  # rows of a list at once
 STORY = 200
+_NAMED = 3  # paths and tasks of an agent that its row names
+_EVENTS = 20_000  # events at most of which contention is counted: a long ledger is not read whole
 _TEXT = 64 << 10  # bytes of a diff or of a check's output
 NEEDS = ("needs_you", "needs_person", "early_warnings")
 LISTS = ("claims", "waits", "agents", "tasks", "approvals", "deploys")
@@ -37,20 +42,38 @@ def first_page(model: Row) -> Row:
     cut = {name: rows[:PAGE] for name, rows in lists.items()}
     landing = {key: rows[:PAGE] if isinstance(rows, list) else rows for key, rows in model["landing"].items()}
     counts = {name: len(rows) for name, rows in lists.items()}
+    activities = Counter(row["activity"] for row in lists["agents"])
     needs = {key: model[key][:PAGE] for key in NEEDS}
     counts |= {key: len(model[key]) for key in needs}
-    return {**model, **cut, **needs, "landing": landing, "counts": counts}
+    return {**model, **cut, **needs, "landing": landing, "counts": counts, "activities": activities}
 
 
 def rows_of(model: Row, name: str, find: str = "") -> list[Row]:
     """The rows of a list, the urgent ones first; those that have this text. Agents that ended are shown only where they are searched."""
     rows: list[Row] = list(model.get(name, ()))
+    if name == "agents":
+        rows = _with_work(rows, model)
+    if name == "deploys":
+        rows = [{**row, "succeeded": Deployed(*(row[key] for key in Deployed._fields)).succeeded} for row in rows]
     if name in _SORTED:
         rows = _SORTED[name](rows)
     wanted = find.casefold()
     if wanted:
         return [row for row in rows if _has(row, wanted)]
     return [row for row in rows if row["activity"] != "ended"] if name == "agents" else rows
+
+
+def _with_work(agents: list[Row], model: Row) -> list[Row]:
+    """The agents with what they are at: how much they hold, the first of it, and their tasks."""
+    held, tasks = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for claim in model["claims"]:
+        held[claim["agent"]].append(claim["path"])
+    for task in model["tasks"]:
+        tasks[task["owner"]].append(task["id"])
+    return [
+        {**row, "holds": {"count": len(held[row["agent"]]), "paths": held[row["agent"]][:_NAMED]}, "tasks": tasks[row["agent"]][:_NAMED]}
+        for row in agents
+    ]  # fmt: skip
 
 
 def _has(value: object, wanted: str) -> bool:
@@ -125,5 +148,7 @@ def approval_detail(call: Call, id: str) -> Row:
 
 def contention(call: Call, since: str) -> Row:
     """The figures of `git coord contention`."""
-    found = measure(call.ctx, read_snapshot(call.ctx, trusting=True), parse_since(since, call.ctx.host.wall()))
+    found = measure(
+        call.ctx, read_snapshot(call.ctx, trusting=True), parse_since(since, call.ctx.host.wall()), most=_EVENTS
+    )
     return {**found, "paths": found["paths"][:20], "agents": found["agents"][:20]}

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
@@ -22,14 +23,10 @@ from gitcoord.page.actions import Plan, plan
 from gitcoord.page.live import Live
 from gitcoord.page.security import LARGEST, SESSION, STREAM, Sessions, of_another_user
 from gitcoord.terminal.call import Call
-from gitcoord.terminal.parser import Values
 from gitcoord.views.overview import overview_at
 from gitcoord.views.past import snapshot_at
 
-_STATIC = {
-    "/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-}  # fmt: skip
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _STATUS = {"usage": 400, "store": 500, "session": 401}
 _REASON = 1000  # characters
 
@@ -77,8 +74,8 @@ class Page:
             "approval": lambda call, model, word: answers.approval_detail(call, word),
             "contention": lambda call, model, word: answers.contention(call, word or "7d"),
         }
-        routes = [Route(path, self._static(*file), methods=["GET"]) for path, file in _STATIC.items()]
-        routes += [
+        routes = [
+            *(self._static(file) for file in files("gitcoord.page").joinpath("static").iterdir()),
             Route(SESSION, self._session, methods=["POST"]),
             Route(STREAM, self._stream, methods=["GET"]),
             Route("/api/overview", self._overview, methods=["GET"]),
@@ -92,13 +89,13 @@ class Page:
 
     # --- the page itself and its session
 
-    def _static(self, name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-        data = files("gitcoord.page").joinpath("static", name).read_bytes()
+    def _static(self, file: Traversable) -> Route:
+        data, kind = file.read_bytes(), _TYPES[f".{file.name.rpartition('.')[2]}"]
 
         async def get(request: Request) -> Response:
-            return Response(data, media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
+            return Response(data, media_type=kind)
 
-        return get
+        return Route("/" if file.name == "page.html" else f"/{file.name}", get, methods=["GET"])
 
     async def _session(self, request: Request) -> Response:
         """The key of the link becomes a cookie and a page key, once."""
@@ -205,12 +202,8 @@ class Page:
         if made.seal != given.get("seal"):
             raise refused("changed", "it has changed since you were shown it: look again")
         reason = str(given.get("reason", ""))[:_REASON]
-        values: Values = {**made.values, **({"reason": reason} if reason and made.takes_reason else {})}
-        for verb, words, options in (
-            *((verb, words, {}) for verb, words in made.before),
-            (made.verb, made.words, values),
-        ):
-            row, wrong = self._caller.call(verb, options, list(words))
+        for verb, values, words in made.steps(reason):
+            row, wrong = self._caller.call(verb, values, list(words))
             if wrong:
                 return row
         return row

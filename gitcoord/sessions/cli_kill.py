@@ -24,7 +24,7 @@ def revive(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.sessions.events.revive import Revive
 
     agent = check_agent(words[0])
-    result = call.do(Revive(call.person(f"revive '{agent}'"), agent))
+    result = call.do(Revive(call.person(f"revive '{agent}'"), agent, text(values, "reason")))
     call.screen.say(f"'{agent}' may start again" if result["revived"] else f"'{agent}' was not killed")
     return 0
 
@@ -41,7 +41,7 @@ def halt(call: Call, values: Values, words: list[str]) -> int:
 def unhalt(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.sessions.events.unhalt import Unhalt
 
-    result = call.do(Unhalt(call.person("end a halt")))
+    result = call.do(Unhalt(call.person("end a halt"), text(values, "reason")))
     call.screen.say("going on" if result["changed"] else "nothing was halted")
     return 0
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.promote import Promote
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.events.wait import Wait
@@ -20,11 +21,12 @@ from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.handoff import New as Offer
-from gitcoord.ledger.event import Event, Illegal, apply, refs_of
+from gitcoord.ledger.event import Event, Illegal, apply, decode_event, encode_event, refs_of
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.revive import Revive
 from gitcoord.sessions.events.stop import Stop
 from gitcoord.sessions.events.unhalt import Unhalt
 from tests.ledger.world import World, paths
@@ -201,6 +203,19 @@ def test_leaving_and_who_may_withdraw(world: World) -> None:
     assert waiting(world) == ["carol"]
     assert world.must("leave", Leave(Actor("carol"), paths("b"))).result["left"] and waiting(world) == []
     assert not world.must("leave", Leave(Actor("carol"))).events
+
+
+def test_why_a_person_did_it_is_on_record(world: World) -> None:
+    """In events that take no reason otherwise; a server comes to the same event."""
+    ticket = wait(world, "bob", "a")["ticket"]
+    for kind, command in (
+        ("promote", Promote(ADA, ticket, "high", reason="it is urgent")), ("leave", Leave(ADA, ticket=ticket, reason="not needed")),
+        ("kill", Kill(ADA, "bob")), ("revive", Revive(ADA, "bob", "it was the wrong one")),
+        ("halt", Halt(ADA)), ("unhalt", Unhalt(ADA, "it is out")),
+    ):  # fmt: skip
+        event = world.must(kind, command).events[-1]
+        assert event.kind == kind and event.body.get("reason", "") == command.reason
+        assert decode_event(encode_event(event)) == event
 
 
 def test_nothing_is_granted_while_everything_is_halted(world: World) -> None:

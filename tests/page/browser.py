@@ -120,9 +120,10 @@ class Browser:
         return [row["params"]["request"]["url"] for row in events if row["method"] == "Network.requestWillBeSent"]
 
     def complaints(self) -> list[str]:
-        """Errors in the console, without those of a server that was stopped."""
+        """Errors in the console, without those of a server that was stopped, and of a file that was opened alone."""
         rows = [str(row["message"]) for row in self.driver.get_log("browser") if row["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
-        return [row for row in rows if "ERR_CONNECTION_REFUSED" not in row and "ERR_INCOMPLETE_CHUNKED" not in row]
+        known = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "/favicon.ico")
+        return [row for row in rows if not any(word in row for word in known)]
 
 
 @contextmanager

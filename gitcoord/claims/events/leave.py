@@ -8,7 +8,7 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import Claim, Item, all_claims, is_confirmed
 from gitcoord.claims.requests import Request, all_requests, drop, own_request, own_requests
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
+from gitcoord.ledger.kinds import REASON, Kind, Recalled, touches_nothing, with_reason
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -26,6 +26,7 @@ class Leave(NamedTuple):
     ticket: int = 0
     nonce: str = ""
     refused: tuple[Record, ...] = ()
+    reason: str = ""
 
 
 def decide(state: State, command: Leave, world: World) -> Decision:
@@ -40,7 +41,8 @@ def decide(state: State, command: Leave, world: World) -> Decision:
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
     for request in found:
         items = [list(item) for item in request.items]
-        chain.add("leave", {"target": request.agent, "ticket": request.ticket, "items": items})
+        body = {"target": request.agent, "ticket": request.ticket, "items": items}
+        chain.add("leave", with_reason(body, command.reason))
     left = [{"ticket": r.ticket, "agent": r.agent, "paths": [shown(i.name, i.space) for i in r.items]} for r in found]
     result = {"left": left, "unconfirmed": _unconfirmed(state, command, world)}
     return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
@@ -63,7 +65,7 @@ def _named(state: State, command: Leave) -> list[Request]:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
-    one = Leave(actor, (), first.body["ticket"], first.nonce, first.refused)
+    one = Leave(actor, (), first.body["ticket"], first.nonce, first.refused, first.body.get("reason", ""))
     items = tuple(Item(*event.body["items"][0]) for event in events)
     return [Recalled(decide, command) for command in (one, one._replace(ticket=0, items=items))]
 
@@ -84,4 +86,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing, agents=("target",))
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing, agents=("target",), optional=REASON)

@@ -8,7 +8,7 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import Item
 from gitcoord.claims.requests import PRIORITIES, all_requests, own_request, put
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, Recalled, touches_nothing
+from gitcoord.ledger.kinds import REASON, Kind, Recalled, touches_nothing, with_reason
 from gitcoord.ledger.kinds import subject as subject_of
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
@@ -27,6 +27,7 @@ class Promote(NamedTuple):
     priority: str
     nonce: str = ""
     refused: tuple[Record, ...] = ()
+    reason: str = ""
 
 
 def decide(state: State, command: Promote, world: World) -> Decision:
@@ -43,7 +44,7 @@ def decide(state: State, command: Promote, world: World) -> Decision:
     if PRIORITIES.index(command.priority) < PRIORITIES.index(found.priority):
         items = [list(item) for item in found.items]
         body = {"target": found.agent, "ticket": found.ticket, "items": items, "priority": command.priority}
-        chain.add("promote", body)
+        chain.add("promote", with_reason(body, command.reason))
         found = found._replace(priority=command.priority)
     paths = [shown(item.name, item.space) for item in found.items]
     result = {"ticket": found.ticket, "agent": found.agent, "paths": paths, "priority": found.priority}
@@ -52,7 +53,9 @@ def decide(state: State, command: Promote, world: World) -> Decision:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
-    return [Recalled(decide, Promote(actor, first.body["ticket"], first.body["priority"], first.nonce, first.refused))]
+    body = first.body
+    command = Promote(actor, body["ticket"], body["priority"], first.nonce, first.refused, body.get("reason", ""))
+    return [Recalled(decide, command)]
 
 
 def apply(state: State, event: Event) -> Changes:
@@ -69,5 +72,5 @@ def apply(state: State, event: Event) -> Changes:
 
 KIND = Kind(
     FIELDS, subject_of("raise request {ticket} of {target} to {priority} by {agent}"), apply, recall,
-    touches=touches_nothing, agents=("target",), personal=True,
+    touches=touches_nothing, agents=("target",), personal=True, optional=REASON,
 )  # fmt: skip

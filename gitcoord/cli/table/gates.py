@@ -80,7 +80,11 @@ VERBS = {
         example="kill alice -m 'runs wild'",
     ),
     "revive": row(
-        "Let a killed agent's name open sessions again.", "sessions.cli_kill:revive", "AGENT", example="revive alice"
+        "Let a killed agent's name open sessions again.",
+        "sessions.cli_kill:revive",
+        "AGENT",
+        WHY,
+        example="revive alice",
     ),
     "halt": row(
         "Grant nothing to anybody until unhalt.",
@@ -89,7 +93,7 @@ VERBS = {
         WHY,
         example="halt -m 'release day'",
     ),
-    "unhalt": row("Go on after a halt.", "sessions.cli_kill:unhalt"),
+    "unhalt": row("Go on after a halt.", "sessions.cli_kill:unhalt", "", WHY, example="unhalt -m 'it is out'"),
     "install-hooks": row(
         "Install the hooks that judge commits and pushes.",
         "gates.hooks.cli:install_hooks",

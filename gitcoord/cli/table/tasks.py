@@ -82,6 +82,7 @@ VERBS = {
         Option("review", "yes|no", "Whether somebody else looks at the result before it is done."),
         Option("no-needs", "flag", "It waits for nothing any more."),
         Option("no-paths", "flag", "It needs no paths any more."),
+        Option("reason", "text", "Why, for the record."),
         example="update t12 --next 'write the test'",
     ),
     "task block": _one("It cannot go on for now.", "tasks.cli:block", REASON, example="block t12 --reason 'no access'"),

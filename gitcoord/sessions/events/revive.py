@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, recall_from_body, subject, touches_target
+from gitcoord.ledger.kinds import REASON, Kind, recall_from_body, subject, touches_target, with_reason
 from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -19,6 +19,7 @@ FIELDS = {"target": str}
 class Revive(NamedTuple):
     actor: Actor
     target: str
+    reason: str = ""
     nonce: str = ""
     refused: tuple[Record, ...] = ()
 
@@ -35,7 +36,7 @@ def decide(state: State, command: Revive, world: World) -> Decision:
         return Decision([], [], {"agent": command.target, "revived": False})
     raise_if(None if oneself else not_an_overseer(state, command.actor, world, "revive the killed"))
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
-    chain.add("revive", {"target": command.target})
+    chain.add("revive", with_reason({"target": command.target}, command.reason))
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 
 
@@ -53,4 +54,5 @@ KIND = Kind(
     recall_from_body(decide, Revive),
     touches=touches_target,
     agents=("target",),
+    optional=REASON,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
-from gitcoord.ledger.kinds import Kind, recall_from_body, subject
+from gitcoord.ledger.kinds import REASON, Kind, recall_from_body, subject, with_reason
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
@@ -18,6 +18,7 @@ FIELDS: dict[str, type] = {}
 
 class Unhalt(NamedTuple):
     actor: Actor
+    reason: str = ""
     nonce: str = ""
     refused: tuple[Record, ...] = ()
 
@@ -28,7 +29,7 @@ def decide(state: State, command: Unhalt, world: World) -> Decision:
         return Decision([], [], {"halted": False, "changed": False})
     raise_if(not_an_overseer(state, command.actor, world, "lift a halt"))
     chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
-    chain.add("unhalt", {})
+    chain.add("unhalt", with_reason({}, command.reason))
     return Decision(chain.events, [], {"halted": False, "changed": True})
 
 
@@ -38,4 +39,4 @@ def apply(state: State, event: Event) -> Changes:
     return {"halt": None}
 
 
-KIND = Kind(FIELDS, subject("unhalt by {agent}"), apply, recall_from_body(decide, Unhalt))
+KIND = Kind(FIELDS, subject("unhalt by {agent}"), apply, recall_from_body(decide, Unhalt), optional=REASON)
