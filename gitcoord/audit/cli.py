@@ -28,18 +28,22 @@ def doctor(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _fix(call: Call, checks: list[Check], wrong: list[Check]) -> int:
-    """`setup` puts in place what belongs to gitcoord; it shows each step, and asks at a terminal."""
+    """`setup` puts in place what belongs to gitcoord; it shows each step, and asks at a terminal. Then all checks are made again."""
+    from gitcoord.audit.doctor import examine
     from gitcoord.cli.setup import setup
+    from gitcoord.world.open import open_repository
 
     fixable = [check for check in wrong if check.help.startswith("git coord setup")]
     say_checks(call, [check for check in checks if check.state != OK])
     if not fixable:
         raise UsageError("nothing of this can be put right without you", hints=tuple(check.help for check in wrong[:3]))
-    return setup(call, {}, [])
+    code = setup(call, {}, [])
+    after = open_repository(call.environ, writing=False)  # with the settings that were just written
+    return code or exit_code(examine(after, call.actor_or_none(), os.environ, has_ledger(after)))
 
 
 def audit(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.audit.project import audit as look
+    from gitcoord.audit.items import audit as look
 
     floor = text(values, "fail-on") or "high"
     if floor not in SEVERITIES:
@@ -56,8 +60,14 @@ def audit(call: Call, values: Values, words: list[str]) -> int:
         rows = [check for check in checks if check.severity == severity]
         call.screen.say(call.screen.paint(severity, "bold"))
         say_checks(call, rows)
-    call.screen.say(_verdict(checks, "nothing was found"))
+    call.screen.say(f"{_verdict(checks, 'nothing was found')}{_decisive(checks, floor)}")
     return code
+
+
+def _decisive(checks: list[Check], floor: str) -> str:
+    """The items by which it fails."""
+    ids = [check.id for check in at_least(checks, floor) if check.state in (BAD, UNKNOWN)]
+    return f"; of severity {floor} or higher: {', '.join(ids) or 'none'}"
 
 
 def _verdict(checks: list[Check], good: str) -> str:
@@ -74,4 +84,4 @@ def _markdown(checks: list[Check], floor: str) -> list[str]:
         lines.append(
             "| " + " | ".join(printable(cell).replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
         )
-    return [*lines, "", f"{_verdict(checks, 'Nothing was found')}. It fails from severity {floor} on."]
+    return [*lines, "", f"{_verdict(checks, 'Nothing was found')}{_decisive(checks, floor)}."]

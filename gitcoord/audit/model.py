@@ -10,6 +10,7 @@ from gitcoord.base.errors import GitcoordError
 OK, BAD, UNKNOWN, ADVICE = "ok", "bad", "unknown", "advice"
 LOW, MEDIUM, HIGH, CRITICAL = "low", "medium", "high", "critical"
 SEVERITIES = (LOW, MEDIUM, HIGH, CRITICAL)
+_SHOWN = 3
 
 
 class Check(NamedTuple):
@@ -28,6 +29,12 @@ class Check(NamedTuple):
 
 def ok(id: str, words: str) -> Check:
     return Check(id, OK, words)
+
+
+def some(names: Iterable[str]) -> str:
+    """The first of these names, and how many more there are."""
+    all_ = list(names)
+    return ", ".join(all_[:_SHOWN]) + (f" and {len(all_) - _SHOWN} more" if len(all_) > _SHOWN else "")
 
 
 def ask(id: str, look: Callable[[], Check]) -> Check:

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import LEDGER, Oid, is_oid
 from gitcoord.git.commands.objects import first_parents
-from gitcoord.git.files import read_file, write_file
+from gitcoord.git.files import list_files, read_file, write_file
 from gitcoord.ledger.commit import REPAIR, Commit, read_commits
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
@@ -119,6 +119,12 @@ def load_cursor(ctx: Context, name: str) -> Place | None:
             hints=(f"begin anew: remove {ctx.repo.scratch}/watch/{name}, and say --since",),
         )
     return Place("" if words[0] == "-" else words[0], int(words[1]))
+
+
+def cursors(ctx: Context) -> dict[str, Place]:
+    """The place of every named follower in this clone."""
+    names = [name for name in list_files(f"{ctx.repo.scratch}/watch") if not name.endswith(".lock")]
+    return {name: place for name in names if (place := load_cursor(ctx, name)) is not None}
 
 
 def save_cursor(ctx: Context, name: str, place: Place) -> None:

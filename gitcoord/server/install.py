@@ -128,8 +128,12 @@ def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
 # --- status --------------------------------------------------------------------------------------------------------
 
 
-def status(ctx: Context, git_claim: str) -> dict[str, object]:
-    """The installed hooks and settings, and the guarantees that they leave open."""
+def missing_hooks(ctx: Context) -> list[dict[str, object]]:
+    """The hooks of the gate that do not run in this repository."""
+    return [row for row in _hook_rows(ctx) if row["state"] != "installed"]
+
+
+def _hook_rows(ctx: Context) -> list[dict[str, object]]:
     directory = _directory(ctx)
     rows: list[dict[str, object]] = []
     for event in EVENTS:
@@ -137,6 +141,12 @@ def status(ctx: Context, git_claim: str) -> dict[str, object]:
         found = look(path)
         state = "missing" if found is None else "installed" if is_ours(found) and is_executable(path) else "not ours"
         rows.append({"hook": event, "state": state, "file": path, "before": look(path + KEPT) is not None})
+    return rows
+
+
+def status(ctx: Context, git_claim: str) -> dict[str, object]:
+    """The installed hooks and settings, and the guarantees that they leave open."""
+    rows = _hook_rows(ctx)
     accounts = read_accounts(ctx)
     registry = ctx.settings.flag("gitcoord.server.inflight", default=True)
     signing = signing_on(ctx)

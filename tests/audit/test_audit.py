@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.audit.items import ITEMS, OF_DOCTOR, audit
 from gitcoord.audit.model import ADVICE, BAD, OK, SEVERITIES, UNKNOWN, Check, ask, at_least, exit_code
-from gitcoord.audit.project import ITEMS, OF_DOCTOR, audit
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.shell import parse
 from gitcoord.terminal.call import is_set_up
@@ -59,6 +59,7 @@ def safe(tmp_path: Path) -> World:
     world = World(tmp_path / "project", made=True).init()
     world.git("remote", "add", "backup", str(tmp_path / "server.git"))
     world.coord("install-hooks")
+    assert world.coord("watch", "--name", "chat", "--since", "1", "--count", "1").code == 0
     return world
 
 
@@ -117,6 +118,18 @@ def _unguarded(world: World) -> None:
     world.claim("src/a.py", agent="", env={"CODEX_SESSION_ID": "c1"})
 
 
+def _work_tree_without_hooks(world: World) -> None:
+    tree = world.top.parent / "second"
+    world.git("worktree", "add", "-q", str(tree), "-b", "second")
+    assert checks(world)["work-trees"].state == OK
+    world.git("config", "extensions.worktreeConfig", "true")
+    git(tree, "config", "--worktree", "core.hooksPath", "/dev/null")
+
+
+def _not_followed(world: World) -> None:
+    (world.top / ".git/gitcoord/watch/chat").unlink()
+
+
 BREAKS: dict[str, Callable[[World], object]] = {
     "ledger": _another_ledger,
     "hooks": lambda world: (world.top / ".git/hooks/pre-commit").unlink(),
@@ -145,6 +158,8 @@ BREAKS: dict[str, Callable[[World], object]] = {
     "alerts": lambda world: world.git("config", "--unset", "gitcoord.alert"),
     "guard": _unguarded,
     "kill-switch": lambda world: world.git("config", "user.email", ""),
+    "work-trees": _work_tree_without_hooks,
+    "followed": _not_followed,
     "second-copy": lambda world: world.git("remote", "rename", "backup", "origin"),
 }
 
@@ -192,6 +207,32 @@ def test_a_parser_that_does_not_work_is_found(safe: World, monkeypatch: pytest.M
     assert (found.state, found.help) == (BAD, "install gitcoord again")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("Makefile", "release:\n\tnpm publish\n", "Makefile:2 (npm publish)"),
+        (".github/workflows/x.yml", "      - run: curl -sS -X POST https://host.invalid/hook\n", "curl -sS -X POST"),
+        ("ops/up.sh", "set -e\nterraform apply -auto-approve\n", "ops/up.sh:2 (terraform apply)"),
+        ("package.json", '{"scripts": {"release": "npm publish"}}\n', "package.json:1 (npm publish)"),
+        ("ops/up.sh", "# npm publish is done by hand\n", ""),
+        ("ops/up.sh", "git coord once release/1 -- \\\n  npm publish\n", ""),
+        ("ops/up.sh", "git coord deploy live -- \\\n  ./a\nnpm publish\n", "ops/up.sh:3 (npm publish)"),
+        ("vendor/x/up.sh", "npm publish\n", ""),
+        ("docs/up.md", "npm publish\n", ""),
+    ],
+)
+def test_effects_that_are_not_idempotent(safe: World, name: str, text: str, found: str) -> None:
+    _commit(safe, {name: text})
+    check = checks(safe)["idempotent-effects"]
+    assert (check.state, found in check.words) == (BAD if found else OK, True), check
+
+
+def test_alerts_reach_somebody(safe: World) -> None:
+    for command, state in (("no-such-program --now", BAD), ("cd / && true", OK), ("X=1 notify", OK), ("it's", BAD)):
+        safe.git("config", "gitcoord.alert", command)
+        assert checks(safe)["alerts"].state == state, command
+
+
 def test_an_effect_that_was_begun_and_never_ended_is_found(safe: World) -> None:
     _unfinished(safe)
     assert checks(safe)["unfinished-effects"].state == BAD
@@ -213,6 +254,10 @@ def test_a_server_without_the_gate_is_found_and_one_far_away_is_not_judged(tmp_p
     done = world.coord("setup", "--yes", "--remote", "backup", "--no-tools", agent="")
     assert checks(world)["server-gate"].state == BAD, done
     (server / "hooks/pre-receive").write_text("#!/bin/sh\n")
+    (server / "hooks/pre-receive").chmod(0o755)
+    assert checks(world)["server-gate"].state == BAD, "another hook is not the gate"
+    (server / "hooks/pre-receive").unlink()
+    assert world.coord("server", "install", str(server), env=PATH).code == 0
     assert checks(world)["server-gate"].state == OK
     world.git("remote", "set-url", "backup", "ssh://git@host.invalid/x")
     found = checks(world)
@@ -222,7 +267,8 @@ def test_a_server_without_the_gate_is_found_and_one_far_away_is_not_judged(tmp_p
 def test_doctor_in_a_clone_that_is_not_set_up(plain: World) -> None:
     done = plain.coord("doctor", agent="")
     assert (
-        done.code == 1 and "BAD  ledger: gitcoord is not set up in this repository\n      git coord setup\n" in done.out
+        done.code == 1
+        and "BAD  ledger: gitcoord is not set up in this repository\n       git coord setup\n" in done.out
     )
 
 
@@ -345,8 +391,18 @@ def test_doctor_shows_what_it_will_do_and_a_no_changes_nothing(safe: World) -> N
 def test_doctor_puts_the_hooks_right(safe: World) -> None:
     (safe.top / ".git/hooks/pre-push").unlink()
     assert safe.coord("doctor").code == 1
-    safe.coord("doctor", "--fix", agent="")
+    assert safe.coord("doctor", "--fix", agent="", env=PATH).code == 0
+    assert (safe.top / ".git/hooks/pre-push").exists() and safe.coord("doctor", env=PATH).code == 0
+
+
+def test_a_fix_that_leaves_something_wrong_says_so(safe: World) -> None:
+    (safe.top / ".git/hooks/pre-push").unlink()
+    _unguarded(safe)
+    done = safe.coord("doctor", "--fix", agent="", env=PATH)
+    assert done.code == 1 and "what does not work yet" in done.out and "guard" in done.out, done
     assert (safe.top / ".git/hooks/pre-push").exists()
+    done = safe.coord("doctor", "--fix", agent="", env=PATH)
+    assert done.code == 2 and "/hooks" in done.err, "nothing that setup could put right"
 
 
 def test_audit_as_json_text_and_markdown(safe: World) -> None:
@@ -358,6 +414,16 @@ def test_audit_as_json_text_and_markdown(safe: World) -> None:
     done = safe.coord("audit", "--markdown")
     assert "a\\|b&lt;script>/id_rsa" in done.out and "| alerts | high | BAD |" in done.out
     assert safe.coord("audit", "--fail-on", "much").code == 2
+
+
+def test_checks_fit_the_terminal(safe: World) -> None:
+    safe.git("config", "--unset", "gitcoord.alert")
+    lines = safe.at_terminal("audit", argv=COORD, env={**PATH, "NO_COLOR": "1"}, columns=60).out.splitlines()
+    at = next(
+        at for at, line in enumerate(lines) if line.startswith("  BAD  alerts: nobody is told of deadlocks, expiries")
+    )
+    assert lines[at + 1].startswith("       ") and lines[-1].endswith("; of severity high or higher: alerts")
+    assert [line for line in lines[:-1] if len(line) > 60] == []
 
 
 def test_three_answers() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gitcoord.audit.model import BAD
+from gitcoord.audit.model import UNKNOWN as NOT_JUDGED
+from gitcoord.audit.trees import Tree
 from gitcoord.base.names import shell_word
 from gitcoord.cli.drill.ground import HOLDER, UNHOOKED, Done, Ground
-from gitcoord.cli.drill.mirror import Tree
 from gitcoord.cli.drill.model import CAUGHT, MISSED, UNKNOWN, Try
 from gitcoord.cli.drill.tools import Action, is_denied
 from gitcoord.guard.setup.known import Known
@@ -78,7 +78,7 @@ def known_gaps(ground: Ground) -> Iterator[Try]:
     for row in mirror.unguarded:
         words = f"it does not run its guard: {row['needs']}"
         yield Try(f"write by {row['tool']}", f"agent {row['agent']}", MISSED, words, "git coord doctor")
-    if mirror.server not in ("", BAD, "ok"):
+    if mirror.server == NOT_JUDGED:
         yield Try(
             "push past the client's hooks", "server", UNKNOWN, f"{mirror.server_words}; the copy's server has the gate"
         )
