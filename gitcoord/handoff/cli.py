@@ -159,7 +159,7 @@ def body(text: str) -> list[str]:
 
 
 def accept(call: Call, values: Values, words: list[str]) -> int:
-    result: Record = app.accept(call.ctx, call.actor(), words[0])
+    result: Record = app.accept(call.ctx, call.actor(), words[0], without_commits=bool(values.get("without-commits")))
     call.screen.answer(result)
     verb = "accepted before:" if result["repeated"] else "accepted"
     call.screen.say(f"{verb} {result['id']} from {result['from']}")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.names import shown
+from gitcoord.base.errors import CouldNotJudge, refused
+from gitcoord.base.names import printable, shell_word, shown
 from gitcoord.claims.model import overlapping, prefetch_around
+from gitcoord.deploy.staleness import fetch_sync
+from gitcoord.git.commands.objects import has_commit
 from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import (
     OPEN,
@@ -18,6 +21,7 @@ from gitcoord.handoff.model import (
     the_handoff,
 )
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.state import State
@@ -55,14 +59,58 @@ def offer(ctx: Context, command: New) -> Record:
     return publish(ctx, command.actor, "handoff", command.sections, act)
 
 
-def accept(ctx: Context, actor: Actor, id: str) -> Record:
-    """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed."""
+class _Lacking(Exception):
+    """The commits that are handed over are not in this copy."""
+
+
+def accept(ctx: Context, actor: Actor, id: str, *, without_commits: bool = False) -> Record:
+    """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed.
+
+    Refused also where commits that were at no remote when they were handed over are in no place that this copy can reach:
+    afterwards the giver may not push them any more. `without_commits`: do without them.
+    """
     from gitcoord.handoff.events.accept import Accept, decide
 
-    result = transact(ctx, decide, Accept(actor, id))
+    lacking: list[Handoff] = []
+
+    def rule(state: State, command: Accept, world: World) -> Decision:
+        decision = decide(state, command, world)
+        record = the_handoff(state, command.handoff)
+        if (
+            record.state == OPEN
+            and record.unpushed
+            and not without_commits
+            and not has_commit(ctx.repo.env, record.head)
+        ):
+            lacking.append(record)
+            raise _Lacking
+        return decision
+
+    try:
+        result = transact(ctx, rule, Accept(actor, id))
+    except _Lacking:
+        _fetch_commits(ctx, lacking[0])
+        result = transact(ctx, decide, Accept(actor, id))
     note_tree(ctx, actor.agent)
     note_claims(ctx, result["claims"])
     return result
+
+
+def _fetch_commits(ctx: Context, record: Handoff) -> None:
+    """Fetch the branch of a handoff from the remote that decides; Refused where its commits are not there."""
+    if ctx.remote and record.branch:
+        try:
+            fetch_sync(ctx, ctx.remote, record.branch)
+        except CouldNotJudge:
+            pass  # it is not there
+    if not has_commit(ctx.repo.env, record.head):
+        push = f"git push {shell_word(ctx.remote or 'origin')} {shell_word(record.branch or 'HEAD')}"
+        raise refused(
+            "lacking-commits",
+            f"{record.unpushed} commit(s) of {record.giver}, up to {record.head[:12]}, are not in this copy: nothing was accepted",
+            f"{printable(record.giver)} pushes them: {push}",
+            f"or take over what there is: git handoff accept {record.id} --without-commits",
+        )
 
 
 # --- looking -------------------------------------------------------------------------------------------------------

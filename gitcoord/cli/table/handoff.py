@@ -45,6 +45,7 @@ VERBS = {
         "Take it over: claims, task and branch are yours from now on.",
         "handoff.cli:accept",
         "ID",
+        Option("without-commits", "flag", "Also if commits that belong to it cannot be had."),
         QUIET,
         example="accept h31",
         completes="handoffs",

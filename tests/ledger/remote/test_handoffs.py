@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ledger.remote.support import Fleet
+from tests.ledger.remote.team import git
 from tests.races.support import long_timeout
 
 pytestmark = [pytest.mark.race, long_timeout]
@@ -29,6 +30,38 @@ def test_work_is_handed_over_from_machine_to_machine(gated: Fleet) -> None:
         "refs/claims/path/src/app.py/@bob",
     ]
     assert two.coord("task", "show", id, "--json", agent="bob").json["task"]["owner"] == "bob"
+    gated.assert_sound()
+
+
+def test_commits_that_nobody_else_has_are_not_left_behind(gated: Fleet) -> None:
+    """Once a handoff is accepted its giver cannot push them any more, so it is not accepted before they can be had."""
+    one, two = gated.joined()
+    assert one.claim("a", agent="alice").code == 0
+    one.git("switch", "-q", "-c", "lexer")
+    (one.repo / "a").write_text("half\n")
+    one.git("add", "a")
+    git(one, "commit", "-q", "-m", "half of it", "--trailer", "Agent: alice", agent="alice")
+    tip = one.git("rev-parse", "HEAD")
+    handoff = one.handoff("new", *SAID, "--json", agent="alice").json["id"]
+    done = two.handoff("accept", handoff, "--json", agent="bob")
+    assert done.code == 1 and done.json["error"] == "lacking-commits", done
+    assert done.json["hints"][0] == "alice pushes them: git push origin lexer"
+    assert [row["agent"] for row in two.claim("list", "--json", agent="bob").json["claims"]] == ["alice"]
+    git(one, "push", "-q", "origin", "lexer", agent="alice")
+    assert two.handoff("accept", handoff, agent="bob").code == 0
+    two.git("switch", "-q", "lexer")  # as the hint says
+    assert two.git("rev-parse", "HEAD") == tip
+    gated.assert_sound()
+
+
+def test_who_hands_over_may_be_unable_to_push(gated: Fleet) -> None:
+    one, two = gated.joined()
+    assert one.claim("a", agent="alice").code == 0
+    one.commit({"a": "half\n"})
+    handoff = one.handoff("new", *SAID, "--json", agent="alice").json["id"]
+    assert two.handoff("accept", handoff, agent="bob").code == 1
+    assert two.handoff("accept", handoff, "--without-commits", agent="bob").code == 0
+    assert two.claim("check", "a", agent="bob").code == 0
     gated.assert_sound()
 
 
