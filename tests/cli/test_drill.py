@@ -59,14 +59,15 @@ def missed(outcome: Outcome) -> set[tuple[str, str]]:
 
 
 def _everything(world: World, home: Path) -> dict[str, object]:
+    """All files, those of git too; gitcoord's scratch files hold what is remembered of reads."""
+    shown = {"refs": world.refs(), "status": world.git("status", "--porcelain")}
     files = {
         str(path): path.read_bytes()
         for top in (world.top, home)
         for path in sorted(top.rglob("*"))
-        if path.is_file() and ".git/" not in str(path)
+        if path.is_file() and ".git/gitcoord/" not in str(path)
     }
-    config = (world.top / ".git/config").read_bytes()
-    return {**files, "refs": world.refs(), "config": config, "status": world.git("status", "--porcelain")}
+    return {**files, **shown}
 
 
 def test_nothing_is_found_where_nothing_is_wrong_and_nothing_of_the_users_is_touched(
@@ -85,9 +86,12 @@ def test_nothing_is_found_where_nothing_is_wrong_and_nothing_of_the_users_is_tou
     assert (
         row["edits"] == 10 == row["grants"] and row["landed"] == 4 and row["lost_updates"] == row["double_grants"] == 0
     ), row
-    assert row["bypasses"] == {"caught": 4, "missed": 0, "unknown": 0} and row["repeat"].endswith(
-        "--seed 7 --agents 10"
-    )
+    assert row["bypasses"] == {"caught": 6, "missed": 0, "unknown": 0}
+    assert {way["way"] for way in row["ways"]} == {
+        "claim of a held path", "claim through MCP", "commit of a held file", "commit of a shared file without a claim",
+        "landing of a held file", "merge onto trunk",
+    }  # fmt: skip
+    assert row["repeat"].endswith("--seed 7 --agents 10 --quick") and row["copy_of"].startswith("main at ")
 
 
 def test_claims_that_are_granted_to_everybody(project: World, tmp_path: Path) -> None:
@@ -219,9 +223,12 @@ def test_the_verdict_and_its_reports() -> None:
     assert base._replace(edits=0, refused=("a role",)).exit_code == 4
     row = to_json(base._replace(tries=(caught, gone, gone), holds=(Hold("a", "x", 1, 3, 0.5),)))
     text = "\n".join(markdown(row))
-    assert text.startswith("### Drill: weakness found") and "| commit | a\\|b&lt;c | 0 | 2 |" in text
+    assert (
+        text.startswith("### Drill: weakness found\n\n10 agents at once, 5 actions in 1 s.\n")
+        and "| commit | a\\|b&lt;c | 0 | 2 |" in text
+    )
     assert "| waits p50 / p95 / longest | 0.5 s / 0.5 s / 0.5 s |" in text and text.count("git coord setup") == 1
-    assert lines(row)[0] == "weakness found: 10 agents, 5 actions in 1 s"
+    assert lines(row)[0] == "weakness found: 10 agents at once, 5 actions in 1 s"
     assert lines(row)[-1] == "repeat it: git coord drill --seed 3 --agents 10"
 
 

@@ -38,7 +38,8 @@ def drill(call: Call, values: Values, words: list[str]) -> int:
             try:
                 ground.build(crowd.agents)
                 crowd.run(rounds=1, again=not values.get("quick"))
-                outcome = crowd.outcome(time.monotonic() - began)
+                length = " --quick" if values.get("quick") else f" --minutes {minutes}" if minutes != _MINUTES else ""
+                outcome = crowd.outcome(time.monotonic() - began, length)
             finally:
                 ground.stop()
     result, code = to_json(outcome), outcome.exit_code

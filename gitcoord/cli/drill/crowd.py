@@ -12,7 +12,7 @@ from threading import Lock, Thread
 from gitcoord.base.errors import GitcoordError
 from gitcoord.cli.drill.ground import Ground
 from gitcoord.cli.drill.model import UNKNOWN, Hold, Outcome, Try
-from gitcoord.cli.drill.tries import Way, all_ways, known_gaps, of_mcp
+from gitcoord.cli.drill.tries import Way, all_ways, known_gaps
 
 _WAIT = "60s"  # for a claim
 _LANDINGS = 3  # one of so many honest rounds lands
@@ -56,8 +56,6 @@ class Crowd:
             return found
 
         self._jobs, self._fill = jobs(), jobs if again else list
-        if again:
-            self._jobs.append(lambda agent: self._note(of_mcp(self._ground, agent)))
         threads = [Thread(target=self._work, args=(agent,), daemon=True) for agent in self.agents]
         for thread in threads:
             thread.start()
@@ -84,10 +82,7 @@ class Crowd:
     # --- jobs
 
     def _try(self, way: Way, agent: str) -> None:
-        self._note(way.tried(agent))
-
-    def _note(self, row: Try) -> None:
-        self.tries.append(row)
+        self.tries.append(way.tried(agent))
 
     def _edit(self, agent: str, path: str) -> None:
         """A number in a file grows by one, read and written under the claim."""
@@ -109,7 +104,7 @@ class Crowd:
         if not self._claim(agent, path):
             return
         start = time.monotonic()
-        ground.must("checkout", "-q", "-B", f"drill/{agent}", self._trunk(), cwd=tree)
+        ground.must("checkout", "-q", "-B", f"drill/{agent}", ground.trunk_ref, cwd=tree)
         line = f"{agent} {len(self._holds)} {start}"
         with (tree / path).open("a") as stream:
             stream.write(f"\n{line}\n")
@@ -127,10 +122,6 @@ class Crowd:
             self._refused.append(done.words)
             ground.git("claim", "release", "--all", "--dirty", cwd=tree, agent=agent)
 
-    def _trunk(self) -> str:
-        remote = self._ground.mirror.project.ctx.remote
-        return f"{remote}/{self._ground.trunk}" if remote else self._ground.trunk
-
     def _claim(self, agent: str, path: str) -> bool:
         done = self._ground.git("claim", "--wait", _WAIT, "--json", path, cwd=self._ground.tree(agent), agent=agent)
         if done.code:
@@ -143,14 +134,14 @@ class Crowd:
 
     # --- what came of it
 
-    def outcome(self, seconds: float) -> Outcome:
+    def outcome(self, seconds: float, length: str = "") -> Outcome:
         ground = self._ground
         lost = 0
         for path, count in self._edits.items():
             file = ground.home / f"count-{ground.paths.hot.index(path)}"
             lost += count - int(file.read_text())
         for path, lines in self._landed.items():
-            text = ground.git("show", f"{self._trunk()}:{path}").out.decode("utf-8", "replace").split("\n")
+            text = ground.git("show", f"{ground.trunk_ref}:{path}").out.decode("utf-8", "replace").split("\n")
             lost += sum(line not in text for line in lines)
         tried = {(row.way, row.where) for row in self.tries}
         late = [
@@ -163,4 +154,5 @@ class Crowd:
         return Outcome(
             self._seed, len(self.agents), seconds, ground.actions, (*self.tries, *late), tuple(self._holds),
             sum(self._edits.values()) + landed, lost, landed, tuple(self._refused), checked.words if checked.code else "", tuple(ground.mirror.notes),
+            f"{ground.trunk} at {ground.mirror.project.commit[:12]}", length,
         )  # fmt: skip

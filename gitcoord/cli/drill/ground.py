@@ -160,6 +160,12 @@ class Ground:
         if self.git("claim", self.paths.held, "--ttl", "1h", "-m", "drill", agent=HOLDER).code:
             raise CouldNotJudge(f"no agent may claim {self.paths.held} in the copy")
 
+    @property
+    def trunk_ref(self) -> str:
+        """Trunk as the authority has it."""
+        remote = self.mirror.project.ctx.remote
+        return f"{remote}/{self.trunk}" if remote else self.trunk
+
     def tree(self, name: str) -> Path:
         """The work tree of this name: the first of the user's is the main one."""
         trees = self.mirror.trees

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from gitcoord.audit.model import ask
@@ -57,6 +58,8 @@ def read_mirror(ctx: Context, environ: Mapping[str, str]) -> Mirror:
         notes.append(f"commands of the project were not run: {', '.join(commands)}")
     if not ctx.remote:
         notes.append("this repository decides, so nothing was pushed past a server's gate")
+    if find_spec("mcp") is None:
+        notes.append("the library of MCP is not installed, so its tools were not tried")
     return Mirror(
         project,
         trees,

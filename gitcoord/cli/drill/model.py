@@ -47,6 +47,8 @@ class Outcome(NamedTuple):
     refused: tuple[str, ...] = ()  # honest actions that a rule of the project refused, in its words
     broken: str = ""  # what `fsck` says
     notes: tuple[str, ...] = ()  # what was left out, and why
+    copy_of: str = ""  # trunk, and its commit
+    length: str = ""  # the options that said how long
 
     @property
     def double_grants(self) -> int:
@@ -97,7 +99,7 @@ class Outcome(NamedTuple):
 
     @property
     def repeat(self) -> str:
-        return f"git coord drill --seed {self.seed} --agents {self.agents}"
+        return f"git coord drill --seed {self.seed} --agents {self.agents}{self.length}"
 
 
 def _overlap(one: Hold, other: Hold) -> bool:
@@ -119,7 +121,7 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
     counts = {state: sum(row.state == state for row in outcome.tries) for state in (CAUGHT, MISSED, UNKNOWN)}
     milliseconds = spread([int(1000 * hold.waited) for hold in outcome.holds])
     return {
-        "verdict": outcome.verdict, "seed": outcome.seed, "agents": outcome.agents, "seconds": round(outcome.seconds),
+        "verdict": outcome.verdict, "copy_of": outcome.copy_of, "seed": outcome.seed, "agents": outcome.agents, "seconds": round(outcome.seconds),
         "actions": outcome.actions, "grants": len(outcome.holds), "double_grants": outcome.double_grants, "edits": outcome.edits,
         "landed": outcome.landed, "lost_updates": outcome.lost, "refused": len(outcome.refused), "bypasses": counts,
         "waits_ms": milliseconds, "weaknesses": [{"message": words, "help": help} for words, help in outcome.weaknesses],
@@ -130,7 +132,7 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
 def lines(row: dict[str, Any]) -> list[str]:
     """The report for a terminal."""
     tried, waits = row["bypasses"], row["waits_ms"]
-    found = [f"{row['verdict']}: {row['agents']} agents, {row['actions']} actions in {row['seconds']} s"]
+    found = [f"{row['verdict']}: {_scene(row)}"]
     found += [
         line
         for weak in row["weaknesses"]
@@ -148,15 +150,20 @@ def lines(row: dict[str, Any]) -> list[str]:
     return [*found, f"repeat it: {row['repeat']}"]
 
 
+def _scene(row: dict[str, Any]) -> str:
+    what = f" on a scratch copy of {printable(row['copy_of'])}" if row["copy_of"] else ""
+    return f"{row['agents']} agents at once{what}, {row['actions']} actions in {row['seconds']} s"
+
+
 def markdown(row: dict[str, Any]) -> list[str]:
     """The report for a pull request."""
     tried, waits = row["bypasses"], row["waits_ms"]
     figures = {
-        "agents at once": row["agents"], "actions": row["actions"], "seconds": row["seconds"], "lost updates": f"{row['lost_updates']} of {row['edits']}",
+        "lost updates": f"{row['lost_updates']} of {row['edits']}",
         "double grants": f"{row['double_grants']} of {row['grants']}", "bypasses caught": tried[CAUGHT], "bypasses missed": tried[MISSED],
         "waits p50 / p95 / longest": " / ".join(_seconds(waits[key]) for key in ("p50", "p95", "longest")),
     }  # fmt: skip
-    found = [f"### Drill: {row['verdict']}", ""]
+    found = [f"### Drill: {row['verdict']}", "", f"{_scene(row)}.", ""]
     found += [
         f"- **{_cell(weak['message'])}**" + (f": `{_cell(weak['help'])}`" if weak["help"] else "")
         for weak in row["weaknesses"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from gitcoord.cli.drill.tools import Action, is_denied
 from gitcoord.guard.setup.known import Known
 
 _SETUP = "git coord setup"
+_WAIT = "1s"  # for the holder of what would land
 
 
 class Way(NamedTuple):
@@ -52,6 +54,9 @@ def all_ways(ground: Ground) -> list[Way]:
     for number, tree in enumerate(ground.mirror.trees):
         found += _of_git(ground, tree, main=number == 0)
         found += [way for known, hooked in tree.tools if hooked for way in _of_tool(ground, tree, known)]
+    found.append(Way("landing of a held file", "trunk", "git coord fsck", lambda agent: _land(ground, agent)))
+    if find_spec("mcp") is not None:
+        found.append(Way("claim through MCP", "ledger", "git coord fsck", lambda agent: _mcp(ground, agent)))
     if ground.mirror.server:
         found.append(
             Way(
@@ -136,6 +141,18 @@ def _merge(ground: Ground, top: Path, agent: str) -> Done:
         return done
 
 
+def _land(ground: Ground, agent: str) -> Done:
+    """A branch with a commit from elsewhere is brought onto trunk, which asks no hook of the work tree."""
+    top = ground.tree(agent)
+    ground.must(*UNHOOKED, "checkout", "-q", "-B", f"drill/{agent}", ground.trunk_ref, cwd=top)
+    ground.must("sparse-checkout", "add", f"/{ground.paths.held}", cwd=top)
+    _stray(ground, top, agent)
+    with ground.trunk_lock:
+        done = ground.git("coord", "land", "--wait", _WAIT, cwd=top, agent=agent)
+    ground.must(*UNHOOKED, "reset", "-q", "--hard", ground.trunk_ref, cwd=top)
+    return done
+
+
 def _push(ground: Ground, agent: str) -> Done:
     """A clone without gitcoord pushes a change of the held file onto trunk."""
     outside = ground.home / "outside"
@@ -173,7 +190,7 @@ def _of_tool(ground: Ground, tree: Tree, known: Known) -> Iterator[Way]:
         )
 
 
-def of_mcp(ground: Ground, agent: str) -> Try:
+def _mcp(ground: Ground, agent: str) -> Done:
     """A claim of the held path through the tools of MCP."""
     calls: list[dict[str, object]] = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "drill", "version": "1"}}},
@@ -183,7 +200,5 @@ def of_mcp(ground: Ground, agent: str) -> Try:
     data = "".join(json.dumps({"jsonrpc": "2.0", **call}) + "\n" for call in calls).encode()
     done = ground.run("git", "coord", "mcp", agent=agent, data=data, until=b'"id":2')
     answers = [json.loads(line) for line in done.out.splitlines() if line.startswith(b"{")]
-    result = next((row["result"] for row in answers if row.get("id") == 2 and "result" in row), None)
-    if result is None:
-        return Try("claim through MCP", "ledger", UNKNOWN, "its server did not answer")
-    return Try("claim through MCP", "ledger", CAUGHT if result.get("isError") else MISSED, "", "git coord fsck")
+    granted = any(row.get("id") == 2 and not row.get("result", {"isError": True}).get("isError") for row in answers)
+    return done._replace(code=0 if granted else max(1, done.code) if done.code >= 0 else done.code)
