@@ -126,6 +126,12 @@ def _work_tree_without_hooks(world: World) -> None:
     git(tree, "config", "--worktree", "core.hooksPath", "/dev/null")
 
 
+def _nobody_at_the_terminal(world: World) -> None:
+    """gitcoord.person names who commits, and suffices for nothing else."""
+    world.git("config", "gitcoord.person", "ada@example.com")
+    world.git("config", "user.email", "")
+
+
 def _not_followed(world: World) -> None:
     (world.top / ".git/gitcoord/watch/chat").unlink()
 
@@ -157,7 +163,7 @@ BREAKS: dict[str, Callable[[World], object]] = {
     "verified-deploys": _config("\tverify = ./verify.sh\n", ""),
     "alerts": lambda world: world.git("config", "--unset", "gitcoord.alert"),
     "guard": _unguarded,
-    "kill-switch": lambda world: world.git("config", "user.email", ""),
+    "kill-switch": _nobody_at_the_terminal,
     "work-trees": _work_tree_without_hooks,
     "followed": _not_followed,
     "second-copy": lambda world: world.git("remote", "rename", "backup", "origin"),
@@ -253,12 +259,12 @@ def test_a_server_without_the_gate_is_found_and_one_far_away_is_not_judged(tmp_p
     world.git("push", "-q", "backup", "main")
     done = world.coord("setup", "--yes", "--remote", "backup", "--no-tools", agent="")
     assert checks(world)["server-gate"].state == BAD, done
-    (server / "hooks/pre-receive").write_text("#!/bin/sh\n")
-    (server / "hooks/pre-receive").chmod(0o755)
-    assert checks(world)["server-gate"].state == BAD, "another hook is not the gate"
-    (server / "hooks/pre-receive").unlink()
     assert world.coord("server", "install", str(server), env=PATH).code == 0
     assert checks(world)["server-gate"].state == OK
+    (server / "hooks/pre-receive").write_text("#!/bin/sh\n")
+    assert checks(world)["server-gate"].words.endswith("Not installed there: pre-receive"), (
+        "another hook is not the gate"
+    )
     world.git("remote", "set-url", "backup", "ssh://git@host.invalid/x")
     found = checks(world)
     assert (found["server-gate"].state, found["authority"].state) == (UNKNOWN, UNKNOWN)
