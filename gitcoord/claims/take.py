@@ -7,7 +7,6 @@ from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import (
     DEFAULT_TTL,
-    INTENT,
     MAX_TTL,
     MIN_TTL,
     MODES,
@@ -23,7 +22,7 @@ from gitcoord.claims.model import (
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.kinds import queue_rules
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, hint_of_ended, next_heartbeat
+from gitcoord.ledger.sessions import Actor, Admission, Expiry, Heartbeat, admit, next_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.sessions.admission import halted, open_session
@@ -108,7 +107,9 @@ def decide(state: State, command: Take, world: World) -> Decision:
     conflicts = [conflicts_of(state, world, item, agent, command.mode, terms[item].units) for item in terms]
     live = {c.key: (c, s) for each in conflicts for c, s in each.live}
     if live:
-        raise Refused(_held(state, command, list(live.values())))
+        from gitcoord.claims.held import held  # only for a refusal
+
+        raise Refused(held(state, command, list(live.values())))
     expired = {c.key: (c, s) for each in conflicts for c, s in each.expired}
     if command.only:
         only = set(command.only)
@@ -321,42 +322,3 @@ def _repeat(state: State, command: Take, world: World) -> Decision | None:
     held = [own for _, own in owns if own is not None]
     beat = next_heartbeat(world.heartbeat(agent), agent, held[0].session, world)
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
-
-
-def _held(state: State, command: Take, live: list[Judged]) -> Refusal:
-    """The refusal with every holder. It never says how to take a live claim away."""
-    held = [claim.to_json(verdict.expires_in) for claim, verdict in live]
-    names = ", ".join(sorted({claim.agent for claim, _ in live}))
-    what = f"{len(command.items)} paths: nothing was claimed;"
-    if len(command.items) == 1:
-        what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
-    waiters = _waiters(state, command.items)
-    hints = _two_intents(state, command, [claim for claim, _ in live])
-    ended = hint_of_ended(state, (claim.agent for claim, _ in live))
-    hints = hints or ((ended,) if ended else ())
-    return Refusal("held", f"{what} held by {names}{waiters}", tuple(held), hints)
-
-
-def _waiters(state: State, items: tuple[Item, ...]) -> str:
-    """How many requests wait for one of these items, in words."""
-    if not state.names("waits"):
-        return ""
-    from gitcoord.claims.requests import directory_of, requests_around  # only where somebody waits
-
-    count = len({r.ticket for item in items for r in requests_around(state, directory_of(state, item))})
-    return f", {count} waiting" if count else ""
-
-
-def _two_intents(state: State, command: Take, others: list[Claim]) -> tuple[str, ...]:
-    """Hints for intents on one path of which one wants to write: the younger gives way to the oldest."""
-    if command.mode != WRITE:
-        return ()
-    older: list[tuple[int, str]] = []
-    younger: list[tuple[int, str]] = []
-    for other in others:
-        mine = own_claim(state, other.item, command.actor.agent) if other.mode == INTENT else None
-        if mine is not None and mine.mode == INTENT:
-            (older if other.token < mine.token else younger).append((other.token, other.agent))
-    if older:
-        return (f"{min(older)[1]} has the older intent: release yours, then wait for the path",)
-    return tuple(f"your intent is the older one: wait until {name} releases its own" for _, name in younger)
