@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claim
@@ -21,8 +20,6 @@ class Renew(NamedTuple):
     actor: Actor
     items: tuple[Item, ...] = ()
     ttl: int = 0
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Renew, world: World) -> Decision:
@@ -44,7 +41,7 @@ def decide(state: State, command: Renew, world: World) -> Decision:
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl, confirms_of(claims))
     changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
     raise_if(halted(state) if changing else None)
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     for claim in changing:
         chain.add("claim", grant_body(claim, claim.session, command.ttl, capacity_of([claim.item], world)))
     now = [own_claim(chain.state, claim.item, agent) or claim for claim in claims]

@@ -48,7 +48,6 @@ class Take(NamedTuple):
     units: int = 0
     nonce: str = ""
     keep: bool = False
-    refused: tuple[Record, ...] = ()
     only: tuple[
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
@@ -114,7 +113,7 @@ def decide(state: State, command: Take, world: World) -> Decision:
     if command.only:
         only = set(command.only)
         expired = {key: row for key, row in expired.items() if key in only}
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     bodies = []
     if command.keep or admitted.opens or not all(_same(owns[item], terms[item], command, admitted) for item in owns):
         bodies = [_body(command, admitted.session, rows, alike, world) for alike, rows in _by_terms(owns, terms)]

@@ -39,7 +39,7 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
     from gitcoord.handoff.survey import survey
 
     snapshot = read_snapshot(ctx)
-    fit = command._replace(sections={section.key: "to be written" for section in SECTIONS}, nonce="trial")
+    fit = command._replace(sections={section.key: "to be written" for section in SECTIONS})
     claims = decide(snapshot.state, fit, ctx.world(snapshot)).events[-1].body["claims"]
     return claims, survey(ctx, snapshot, claims)
 

@@ -154,12 +154,10 @@ def check_legal(event: Event, check: Callable[..., Value], *given: object, **how
 class Chain:
     """Builds the events of one command, each on the state that the one before it leaves."""
 
-    def __init__(self, state: State, agent: str, world: World, nonce: str, refused: tuple[Record, ...] = ()) -> None:
+    def __init__(self, state: State, agent: str, world: World) -> None:
         self.state = state
         self.agent = agent
         self.world = world
-        self.nonce = nonce
-        self.refused = refused
         self.grants = True  # False: the command itself goes on with what its next events free; grants are made when it is True again
         self._owed: list[str] = []  # files of claims that were freed without grants
         self.events: list[Event] = []
@@ -167,10 +165,8 @@ class Chain:
     def add(self, kind: str, body: Record, keep: Record | None = None, *, past: tuple[int, ...] = ()) -> Event:
         """Add an event. Where it frees something, it grants the requests that may go now."""
         part, state = len(self.events), self.state
-        refused = self.refused if not part else ()
-        event = Event(
-            kind, state.seq + 1, self.agent, self.world.wall, self.nonce, part, body, keep, refused, (), tuple(past)
-        )
+        row = (kind, state.seq + 1, self.agent, self.world.wall, self.world.nonce, part)
+        event = Event(*row, body, keep, past=past)
         changes = effects(state, event)
         after = state.patched(changes)
         if (self._owed or may_free(changes)) and after.names("waits"):

@@ -135,7 +135,7 @@ def recall_from_body(decide: Callable[[State, Command, World], Decision], made: 
         first = events[0]
         fields: Iterable[str] = made._fields  # type: ignore[attr-defined]
         own = {key: first.body[key] for key in fields if key in first.body}
-        return [Recalled(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
+        return [Recalled(decide, made(actor=actor, **own))]  # type: ignore[call-arg]
 
     return recall
 

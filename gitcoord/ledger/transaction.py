@@ -69,6 +69,8 @@ class Proposal(NamedTuple):
     prefetch: tuple[Part, ...]
     copied: bool
     moving: RefUpdate | None = None  # trunk, which moves in the same swap as the events
+    nonce: str = ""  # the same in all attempts
+    refused: tuple[Record, ...] = ()  # what the agent was refused since its last event
 
 
 class Attempt(NamedTuple):
@@ -118,8 +120,8 @@ def _transact(ctx: Context, authority: Authority, proposal: Proposal) -> Record:
     command = proposal.command
     actor = command.actor.agent
     with authority:
-        nonce, refused = command.nonce or ctx.host.random(), pending_refusals(ctx, actor)
-        proposal = proposal._replace(command=command._replace(nonce=nonce, refused=refused))
+        nonce = getattr(command, "nonce", "") or ctx.host.random()  # a caller's own, or a new one
+        proposal = proposal._replace(nonce=nonce, refused=pending_refusals(ctx, actor))
         for _ in range(ATTEMPTS):
             attempt = authority.decide(proposal)
             if attempt is None:
@@ -149,10 +151,11 @@ def decide_once(ctx: Context, proposal: Proposal, *, fix: bool = True) -> Attemp
     if fix:
         fix_torn_refs(ctx, snapshot)
     world = ctx.world(snapshot, proposal.moving)
+    world.nonce = proposal.nonce
     # The rule is asked first: it reads the heartbeats that matter to it, and only those are searched for a torn kill.
     answer: Decision | Refusal
     try:
-        answer = proposal.rule(snapshot.state, command, world)
+        answer = with_refused(proposal.rule(snapshot.state, command, world), proposal.refused)
     except Refused as error:
         answer = error.refusal
     torn_kill = finish_torn_kill(snapshot, world, command)
@@ -165,6 +168,14 @@ def decide_once(ctx: Context, proposal: Proposal, *, fix: bool = True) -> Attemp
     if proposal.moving is not None and head != snapshot.head:
         operations.append(Update(*proposal.moving))
     return Attempt(snapshot, decision, None, head, tuple(operations), torn_kill is not None)
+
+
+def with_refused(decision: Decision, refused: tuple[Record, ...]) -> Decision:
+    """The decision, whose first event tells what the agent was refused before."""
+    if not (refused and decision.events):
+        return decision
+    first, *rest = decision.events
+    return decision._replace(events=[first._replace(refused=refused), *rest])
 
 
 def require_known_format(snapshot: Snapshot) -> None:
@@ -244,7 +255,7 @@ def finish_torn_kill(snapshot: Snapshot, world: World, command: Any) -> Decision
             if record is not None and is_torn_kill(record, beat):
                 from gitcoord.sessions.events.kill import Kill, decide
 
-                order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                order = Kill(command.actor, agent, "a tombstone without a record")
                 try:
                     return decide(snapshot.state, order, world)
                 except Refused:

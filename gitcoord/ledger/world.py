@@ -63,6 +63,7 @@ class World:
         self.mono = mono  # milliseconds on a clock that does not count sleep
         self.boot = boot  # names the machine, boot and time namespace that `mono` belongs to
         self.remote = remote  # the remote authority; '' if this repository is the authority
+        self.nonce = ""  # common to the events that the command makes, and to no others
         self.answers: dict[tuple[object, ...], object] = {}  # for `memoized`
 
     # --- agents

@@ -52,6 +52,7 @@ class Retraced(World):
 
     def set_chain(self, state: State, events: list[Event]) -> None:
         """Set the chain that later questions are about."""
+        self.nonce = events[0].nonce
         agent = events[0].agent
         released = [e for event in events if event.kind in ("release", "landing") for e in event.body["released"]]
         stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
@@ -203,7 +204,8 @@ def _essence(event: Event) -> tuple[object, ...]:
     judged = kind_of(event.kind).judged
     if judged:
         body = {**body, judged: [{**row, "rule": ""} for row in body[judged]]}
-    rest = (event.keep, event.refused, event.granted, event.past)
+    later = event.refused if event.part else ()  # only the first event tells what was refused before
+    rest = (event.keep, later, event.granted, event.past)
     return (event.kind, event.seq, event.agent, event.nonce, event.part, body, *rest)
 
 

@@ -123,7 +123,7 @@ class Client:
         self.dozing: dict[tuple[str, str], set[str]] = {}  # the waiters of all clients, by first component
         self.is_woken_by_grants = False
         self.waited: list[int] = []
-        self._nonces = 0
+        self._nonces, self._nonce = 0, ""
 
     # --- work
 
@@ -221,7 +221,7 @@ class Client:
     def transact(self, rule: Rule, command: Any) -> Run:
         """The result, or the code of the refusal; "unknown" if the authority could not be reached."""
         self._nonces += 1
-        command = command._replace(nonce=f"{self.agent}-{self.scheduler.now}-{self._nonces}")
+        self._nonce = f"{self.agent}-{self.scheduler.now}-{self._nonces}"
         began = self.scheduler.now
         looked = not self.machine.is_remote
         for _ in range(ATTEMPTS):
@@ -260,11 +260,12 @@ class Client:
     def _decide(self, rule: Rule, command: Any, view: View) -> Decision | Refusal:
         """The rule's answer; where it read a tombstone that the ledger does not know, the record of that kill before it."""
         world = SimulatedWorld(self.machine, view)
+        world.nonce = self._nonce
         answer = _ask(rule, view.state, command, world)
         for agent in list(world.asked):
             record = view.state.get(f"agents/{agent}")
             if record is not None and is_torn_kill(Agent.from_record(record, f"agents/{agent}"), view.beats.get(agent)):
-                order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                order = Kill(command.actor, agent, "a tombstone without a record")
                 kill = _ask(decide_kill, view.state, order, world)
                 return answer if isinstance(kill, Refusal) else kill._replace(again=True)
         return answer
@@ -306,7 +307,8 @@ class Client:
         base = theirs if missing is None else theirs._replace(head=mine.head, state=mine.state)
         leap = first_number(base.state.seq, self.machine.highest)
         world = SimulatedWorld(self.machine, theirs)
-        epoch = Epoch(PERSON, leap, "events were lost", f"{self.agent}-{leap}")
+        epoch = Epoch(PERSON, leap, "events were lost")
+        world.nonce = f"{self.agent}-{leap}"
         answer = _ask(decide_epoch, base.state, epoch, world)
         if isinstance(answer, Refusal):
             yield 1000

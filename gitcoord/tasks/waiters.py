@@ -88,7 +88,7 @@ def take_or_wait(state: State, command: Assign, world: World) -> Decision:
 
 def _wait_for(state: State, world: World, command: Assign) -> Wait:
     """The command that puts the agent into the queue for this task, or for any."""
-    plain = Wait(command.actor, (NEXT,), base=command.base, nonce=command.nonce, refused=command.refused)
+    plain = Wait(command.actor, (NEXT,), base=command.base)
     plain = plain._replace(ttl=command.ttl or workers.task_ttl(world, command.actor))
     if not command.id:
         return plain
@@ -105,4 +105,4 @@ def leave_for(state: State, world: World, command: Assign) -> Leave:
     else:
         mine = [claim.item for claim in all_claims(state, command.actor.agent)]
         items = (NEXT, *(item for item in mine if task_of([item])))
-    return Leave(command.actor, items, 0, command.nonce, command.refused)
+    return Leave(command.actor, items, 0)

@@ -98,8 +98,8 @@ def test_at_a_server_it_overtakes_nobody() -> None:
     world.must("wait", Wait(BOB, paths("a", "b")))
     seen, outside = _without_requests(world.state), world.outside()
     answers = {
-        "passes bob and does not count it": decide_take(seen, Take(OLD, paths("b"), nonce="n"), outside),
-        "frees and does not grant": decide_release(seen, Release(ALICE, paths("a"), nonce="n"), outside),
+        "passes bob and does not count it": decide_take(seen, Take(OLD, paths("b")), outside),
+        "frees and does not grant": decide_release(seen, Release(ALICE, paths("a")), outside),
     }
     for what, answer in answers.items():
         assert isinstance(answer, Decision) and not any(event.granted or event.past for event in answer.events)

@@ -50,7 +50,7 @@ def test_a_server_makes_the_same_number_again() -> None:
     world, chance = World(), random.Random(1)
     for _ in range(30):
         command = Number(Actor(chance.choice(["alice", "bob"])), "m", chance.randint(1, 3), chance.randint(0, 90))
-        events = made(world, "number", command._replace(nonce=world.host.random()))
+        events = made(world, "number", command)
         assert not isinstance(judged(world, events), Refusal)
         forged = events[0]._replace(body={**events[0].body, "first": events[0].body["first"] - 1})
         assert isinstance(judged(world, [forged]), Refusal)
@@ -60,7 +60,7 @@ def test_a_server_makes_the_same_number_again() -> None:
 def test_a_server_makes_the_same_number_with_its_claim_again() -> None:
     world = World()
     for agent in ("alice", "bob", "alice"):
-        command = Number(Actor(agent), "m", file="m/{n}_x", width=3, base="1" * 40, nonce=world.host.random())
+        command = Number(Actor(agent), "m", file="m/{n}_x", width=3, base="1" * 40)
         events = made(world, "number", command)
         assert [event.kind for event in events][-2:] == ["claim", "number"]
         assert not isinstance(judged(world, events), Refusal)

@@ -45,7 +45,7 @@ def offered(world: World, **said: Any) -> str:
 
 def accepted(world: World, id: str, actor: Actor = BOB) -> Decision:
     """Accept it, judged by a server before it counts."""
-    command = Accept(actor, id, nonce=world.host.random())
+    command = Accept(actor, id)
     answer = world.decide("accept", command)
     assert isinstance(answer, Decision), answer
     found = judged(world, answer.events, person=actor.person)

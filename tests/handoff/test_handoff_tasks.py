@@ -44,7 +44,7 @@ def offered(world: Queue, **more: Any) -> str:
 
 
 def accepted(world: Queue, id: str, name: str = "bob") -> Decision:
-    answer = world.decide("accept", Accept(worker(name), id, nonce=world.host.random()))
+    answer = world.decide("accept", Accept(worker(name), id))
     assert isinstance(answer, Decision), answer
     assert not isinstance(judged(world, answer.events), Refusal), judged(world, answer.events)
     world.commit(answer)
@@ -74,7 +74,7 @@ def test_the_task_lives_as_long_as_its_new_owner_can_be_silent(said: int, launch
     world.must("assign", Assign(worker("alice"), id, said))
     world.must("claim", Take(worker("alice"), paths("docs"), ttl=300))
     offer = str(world.must("handoff", Handoff(worker("alice"), SAID, task=id)).result["id"])
-    answer = world.decide("accept", Accept(worker("bob") if launched else Actor("bob"), offer, nonce="n"))
+    answer = world.decide("accept", Accept(worker("bob") if launched else Actor("bob"), offer))
     assert isinstance(answer, Decision)
     assert not isinstance(judged(world, answer.events), Refusal), judged(world, answer.events)
     world.commit(answer)

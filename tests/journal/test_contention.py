@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitcoord.base.codec import loads
+from gitcoord.base.codec import Record, loads
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.release import Release
@@ -15,8 +15,10 @@ from gitcoord.claims.model import all_claims
 from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.journal.contention import Contention, help_for, spread
+from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
+from gitcoord.ledger.transaction import with_refused
 from gitcoord.sessions.events.stop import Stop
 from gitcoord.simulation.run import Simulation
 from tests.cli.support import World
@@ -47,9 +49,11 @@ class Script:
     def __init__(self) -> None:
         self.rules = Rules()
 
-    def after(self, seconds: int, kind: str, command: Any) -> int:
+    def after(self, seconds: int, kind: str, command: Any, refused: tuple[Record, ...] = ()) -> int:
         self.rules.host.advance(seconds)
-        self.rules.must(kind, command)
+        answer = self.rules.decide(kind, command)
+        assert isinstance(answer, Decision), answer
+        self.rules.commit(with_refused(answer, refused))
         return self.rules.host.wall()
 
 
@@ -62,14 +66,14 @@ def _history() -> tuple[Script, int]:
     after = script.after
     after(0, "claim", Take(ALICE, paths("a")))
     after(10, "wait", Wait(BOB, paths("a", "b")))
-    after(5, "claim", Take(CAROL, paths("b"), refused=({"path": "a", "holder": "alice", "count": 2},)))  # passes bob
+    after(5, "claim", Take(CAROL, paths("b")), ({"path": "a", "holder": "alice", "count": 2},))  # passes bob
     after(15, "release", Release(ALICE))  # held 30
     middle = after(20, "release", Release(CAROL))  # held 35; bob waited 40
     script.rules.heartbeat("bob")
     after(1, "wait", Wait(BOB, paths("a", "b")))  # confirms
     after(9, "wait", Wait(CAROL, paths("a")))
     after(10, "leave", Leave(CAROL))  # waited 10
-    after(0, "wait", Wait(DAVE, paths("a"), refused=({"path": "a", "holder": "[rule]", "count": 7},)))
+    after(0, "wait", Wait(DAVE, paths("a")), ({"path": "a", "holder": "[rule]", "count": 7},))
     after(30, "release", Release(BOB))  # held 50; dave waited 30
     after(0, "expire", Sweep(ALICE))  # sees the grant
     after(16, "expire", Sweep(ALICE))  # dave did not confirm

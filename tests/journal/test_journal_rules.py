@@ -75,7 +75,7 @@ def test_texts_that_only_look_dangerous_are_kept(text: str) -> None:
 
 def test_an_entry_is_never_replaced() -> None:
     world = World()
-    answer = world.decide("journal", Write(ALICE, "one", nonce="n"))
+    answer = world.decide("journal", Write(ALICE, "one"))
     assert isinstance(answer, Decision)
     (event,) = answer.events
     state = world.state.patched({str(answer.result["file"]): {"v": 1, "text": "before"}})
@@ -88,7 +88,7 @@ def test_an_entry_is_never_replaced() -> None:
 
 def test_it_is_retraced() -> None:
     world = World()
-    answer = world.decide("journal", Write(ALICE, "one", ("a",), "t1", nonce="n"))
+    answer = world.decide("journal", Write(ALICE, "one", ("a",), "t1"))
     assert isinstance(answer, Decision) and not isinstance(judged(world, answer.events), Refusal)
 
 

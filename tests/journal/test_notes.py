@@ -80,12 +80,12 @@ def test_its_author_or_a_person_takes_it_away() -> None:
     rules = Rules()
     one, two = left(rules), left(rules)
     with pytest.raises(Exception, match="taken away by alice or by a person"):
-        decide_end(rules.state, End(BOB, one, "n"), rules.outside())
+        decide_end(rules.state, End(BOB, one), rules.outside())
     for actor, seq in ((ALICE, one), (BOB._replace(person=True), two)):
-        rules.commit(decide_end(rules.state, End(actor, seq, f"n{seq}"), rules.outside()))
+        rules.commit(decide_end(rules.state, End(actor, seq), rules.outside(nonce=f"n{seq}")))
     assert all_notes(rules.state) == []
     with pytest.raises(UsageError, match="there is no note"):
-        decide_end(rules.state, End(ALICE, one, "n"), rules.outside())
+        decide_end(rules.state, End(ALICE, one), rules.outside())
 
 
 @pytest.mark.parametrize(

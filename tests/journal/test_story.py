@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gitcoord.base.codec import Record
 from gitcoord.base.names import shown
 from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.release import Release
@@ -15,8 +16,9 @@ from gitcoord.effects.events.number import Number
 from gitcoord.gates.events.request import Request
 from gitcoord.journal.mentions import ANY, named
 from gitcoord.journal.story import About, refusals, words
-from gitcoord.ledger.event import Event, encode_event
+from gitcoord.ledger.event import Decision, Event, encode_event
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import with_refused
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.stop import Stop
 from tests.ledger.test_stateful import HANDING, STEPS, walk
@@ -46,11 +48,18 @@ def telling(event: Event, about: About) -> list[str]:
     return lines
 
 
+def _take_after(world: World, refused: tuple[Record, ...], command: Take) -> None:
+    """The claim of an agent that was refused these before."""
+    answer = world.decide("claim", command)
+    assert isinstance(answer, Decision)
+    world.commit(with_refused(answer, refused))
+
+
 def test_a_whole_life() -> None:
     world = World()
     refused = ({"path": "src", "holder": "alice", "count": 2}, {"path": "x", "holder": "[guard]", "count": 1})
     world.must("claim", Take(ALICE, paths("src", "docs"), reason="fix", task="T-1", expected=600))
-    world.must("claim", Take(BOB, paths("other"), refused=refused))
+    _take_after(world, refused, Take(BOB, paths("other")))
     world.head, world.changed = WORK, {"src": [["src/a.py", "100644", "b" * 40], ["src/b.py", "100644", "c" * 40]]}
     world.must("release", Release(ALICE, paths("src", "docs")))
     world.must("claim", Take(BOB, paths("src/a.py"), mode="intent"))
@@ -109,7 +118,7 @@ def test_hostile_names_and_reasons_are_shown_harmlessly() -> None:
     world = World()
     world.must("claim", Take(ALICE, paths("a\x1b[31m/\u202eb"), reason="\x1b]0;x\x07"))
     refused = ({"path": "a\x1b[31m", "holder": "\x1b[2J", "count": 1},)
-    world.must("claim", Take(BOB, paths("z"), refused=refused))
+    _take_after(world, refused, Take(BOB, paths("z")))
     lines = told(world, "a\x1b[31m")
     assert len(lines) == 2 and all(line.isprintable() for line in lines)
 

@@ -10,7 +10,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gitcoord.base.codec import dumps, encode_file
+from gitcoord.base.codec import Record, dumps, encode_file
 from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
@@ -48,6 +48,7 @@ from gitcoord.ledger.events.epoch import Epoch
 from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
+from gitcoord.ledger.transaction import with_refused
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.inherit import Inherit
 from gitcoord.sessions.events.kill import Kill
@@ -67,7 +68,7 @@ from tests.ledger.world import World, paths
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Do = Callable[[str, Any], dict[str, Any]]
+    Do = Callable[..., dict[str, Any]]
 
 GOLDEN = Path(__file__).with_name("golden.txt")
 ALICE, BOB, CAROL = Actor("alice"), Actor("bob", "i2"), Actor("carol", parent="alice")
@@ -83,9 +84,11 @@ def history() -> tuple[World, list[dict[str, Any]]]:
     world.head, world.resources = ONE, {**world.resources}
     answers: list[dict[str, Any]] = []
 
-    def do(kind: str, command: Any) -> dict[str, Any]:
+    def do(kind: str, command: Any, refused: tuple[Record, ...] = ()) -> dict[str, Any]:
         world.host.advance(1)
-        answer = world.must(kind, command)
+        answer = world.decide(kind, command)
+        assert isinstance(answer, Decision), answer
+        world.commit(with_refused(answer, refused))
         answers.append(answer.result)
         return answer.result
 
@@ -115,15 +118,15 @@ def history() -> tuple[World, list[dict[str, Any]]]:
 def _notes(world: World, do: Do) -> None:
     seq = int(str(do("note", LeaveNote(ALICE, "src/a", "mind the\ngap ü", 60))["seq"]))
     do("seen", Seen(BOB, (("src/a", seq),)))
-    world.commit(decide_end(world.state, End(ALICE, seq, "end"), world.outside()))
+    world.commit(decide_end(world.state, End(ALICE, seq), world.outside(nonce="end")))
 
 
 def _claims(world: World, do: Do) -> None:
     do("claim", Take(ALICE, paths("src/a", "Straße/ü", "@gpu"), ttl=600, expected=60, reason="why", task="x", base=ONE))
-    do("claim", Take(BOB, paths("doc"), "read", refused=REFUSED))
+    do("claim", Take(BOB, paths("doc"), "read"), REFUSED)
     do("claim", Take(CAROL, paths("@gpu"), units=2, keep=True, nonce="given"))
     do("claim", Take(BOB, paths("doc"), "intent", reason="more"))
-    renewed = decide_renew(world.state, Renew(ALICE, paths("src/a"), 900, "r1"), world.outside())
+    renewed = decide_renew(world.state, Renew(ALICE, paths("src/a"), 900), world.outside(nonce="r1"))
     assert isinstance(renewed, Decision)
     world.commit(renewed)
     world.head, world.changed = TWO, {"src/a": [["src/a/x.py", "100644", BLOB], ["src/a/gone", "000000", ""]]}

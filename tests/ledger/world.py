@@ -146,16 +146,18 @@ class World:
 
     # --- doing
 
-    def outside(self, host: FakeHost | None = None) -> Outside:
-        return Outside(self, host or self.host)
+    def outside(self, host: FakeHost | None = None, nonce: str = "n") -> Outside:
+        found = Outside(self, host or self.host)
+        found.nonce = nonce
+        return found
 
     def decide(self, kind: str, command: Any, host: FakeHost | None = None) -> Decision | Refusal:
         """The rule's answer; the rule must leave the state it was given as it was."""
         before = dumps(self.state.files)
-        command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
+        nonce = getattr(command, "nonce", "") or f"{self.host.random()}"
         rule = decide_take if kind == "claim" else import_module(f"gitcoord.{KINDS[kind]}.events.{kind}").decide
         try:
-            answer: Decision | Refusal = rule(self.state, command, self.outside(host))
+            answer: Decision | Refusal = rule(self.state, command, self.outside(host, nonce))
         except Refused as error:
             answer = error.refusal
         assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"

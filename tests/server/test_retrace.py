@@ -41,7 +41,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     plain = World.do
 
     def do(self: World, kind: str, command: Any, host: FakeHost | None = None) -> Decision | Refusal:
-        command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
         answer = self.decide(kind, command, host)
         if isinstance(answer, Decision) and answer.events:
             assert chains(answer.events) == [answer.events]
@@ -96,6 +95,18 @@ def test_a_grant_of_what_another_holds(world: World) -> None:
     forged = event._replace(body={**event.body, "items": [["path", "a"]]})
     answer = judged(world, [forged])
     assert answer.code == "held" and "alice" in answer.message
+
+
+def test_only_the_first_event_tells_what_was_refused_before(world: World) -> None:
+    """The client alone knows that; on a later event it would be told twice."""
+    world.host.advance(4 * 3600)
+    events = made(world, "claim", Take(Actor("bob"), paths("a")))
+    assert [event.kind for event in events] == ["expire", "claim"]
+    row = {"path": "a", "holder": "alice", "count": 2}
+    first, *rest = events
+    assert not isinstance(judged(world, [first._replace(refused=(row,)), *rest]), Refusal)
+    answer = judged(world, [*events[:-1], events[-1]._replace(refused=(row,))])
+    assert isinstance(answer, Refusal) and answer.code == "differs"
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -221,7 +232,7 @@ def test_the_killed_get_nothing(world: World) -> None:
 def test_a_renewal_is_known_again(world: World) -> None:
     answer = world.must("claim", Take(Actor("alice"), paths("c")))
     assert answer.events
-    decision = decide_renew(world.state, Renew(Actor("alice"), (), 77, "n"), world.outside())
+    decision = decide_renew(world.state, Renew(Actor("alice"), (), 77), world.outside())
     assert (
         isinstance(decision, Decision)
         and len(decision.events) == 2

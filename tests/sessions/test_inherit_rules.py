@@ -18,7 +18,7 @@ from tests.ledger.world import World, paths
 from tests.server.test_retrace import judged
 
 ALICE, BOB, ADA = Actor("alice"), Actor("bob"), Actor("ada", person=True)
-WANTS = Inherit(BOB, (("src/a", "alice"),), "n1")
+WANTS = Inherit(BOB, (("src/a", "alice"),))
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_a_plain_claim_of_a_lost_owners_path_leaves_the_task_to_the_next_who_loo
 
 def test_a_server_makes_the_same_of_the_lost() -> None:
     """The server agrees where another task is taken, where none is, and where the tasks are only collected."""
-    for command in (Assign(worker("w2"), nonce="n"), Collect(Actor("boss"), nonce="n")):
+    for command in (Assign(worker("w2"), nonce="n"), Collect(Actor("boss"))):
         for more in ((), ("b",)):
             world = Queue()
             (id, *_) = world.add(New("a", paths=paths("src"), limit=1), *more)

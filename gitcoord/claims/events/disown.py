@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.claims.released import lineage_file, released_below
@@ -21,8 +21,6 @@ class Disown(NamedTuple):
     actor: Actor
     path: str
     reason: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Disown, world: World) -> Decision:
@@ -33,7 +31,7 @@ def decide(state: State, command: Disown, world: World) -> Decision:
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
         raise refused("no-lineage", f"no released work is on record below '{printable(command.path)}'")
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
     return Decision(chain.events, [], result)
 

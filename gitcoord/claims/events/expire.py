@@ -37,8 +37,6 @@ class Sweep(NamedTuple):
     """The command: end all expired claims, and open the tasks again whose owners are lost."""
 
     actor: Actor
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of the claims to look at; none: all
     lapsed: tuple[str, ...] | None = None  # ids of the tasks to look at; None: all
 
@@ -46,7 +44,7 @@ class Sweep(NamedTuple):
 def decide(state: State, command: Sweep, world: World) -> Decision:
     raise_if(halted(state) or dead(state, world, command.actor.agent))
     expired = _expired(state, command, world)
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     beats = add_expire(chain, world, expired, beats)
@@ -137,9 +135,8 @@ def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A sweep of the claims that the client saw expired, which may be fewer than the server sees."""
-    first = events[0]
     lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
-    return [Recalled(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
+    return [Recalled(decide, Sweep(actor, expired_keys(events), lapsed))]
 
 
 def subject(event: Event) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Claim, Item, all_claims, is_confirmed
@@ -24,8 +24,6 @@ class Leave(NamedTuple):
     actor: Actor
     items: tuple[Item, ...] = ()
     ticket: int = 0
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     reason: str = ""
 
 
@@ -38,7 +36,7 @@ def decide(state: State, command: Leave, world: World) -> Decision:
         raise refused(
             "person", f"the request of {foreign[0].agent} is withdrawn by itself or by a person", "ask a person"
         )
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     for request in found:
         items = [list(item) for item in request.items]
         body = {"target": request.agent, "ticket": request.ticket, "items": items}
@@ -65,7 +63,7 @@ def _named(state: State, command: Leave) -> list[Request]:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
-    one = Leave(actor, (), first.body["ticket"], first.nonce, first.refused, first.body.get("reason", ""))
+    one = Leave(actor, (), first.body["ticket"], first.body.get("reason", ""))
     items = tuple(Item(*event.body["items"][0]) for event in events)
     return [Recalled(decide, command) for command in (one, one._replace(ticket=0, items=items))]
 

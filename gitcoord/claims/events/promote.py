@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item
@@ -25,8 +25,6 @@ class Promote(NamedTuple):
     actor: Actor
     ticket: int
     priority: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     reason: str = ""
 
 
@@ -40,7 +38,7 @@ def decide(state: State, command: Promote, world: World) -> Decision:
     found = next((request for request in all_requests(state) if request.ticket == command.ticket), None)
     if found is None:
         raise refused("no-request", f"nobody waits with ticket {command.ticket}", "who waits: git claim list")
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     if PRIORITIES.index(command.priority) < PRIORITIES.index(found.priority):
         items = [list(item) for item in found.items]
         body = {"target": found.agent, "ticket": found.ticket, "items": items, "priority": command.priority}
@@ -54,7 +52,7 @@ def decide(state: State, command: Promote, world: World) -> Decision:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
     body = first.body
-    command = Promote(actor, body["ticket"], body["priority"], first.nonce, first.refused, body.get("reason", ""))
+    command = Promote(actor, body["ticket"], body["priority"], body.get("reason", ""))
     return [Recalled(decide, command)]
 
 

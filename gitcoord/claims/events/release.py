@@ -43,8 +43,6 @@ class Release(NamedTuple):
     items: tuple[Item, ...] = ()
     commit: str = ""
     dirty: bool = False
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     unworked: bool = False  # no work was done under these claims, so none is recorded
 
 
@@ -76,7 +74,7 @@ def decide(state: State, command: Release, world: World) -> Decision:
             f"{command.commit[:12]} changes nothing of what is released: nothing was released",
             "name the commit that carries the work, or leave --commit out",
         )
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     add_release(chain, world, claims, command.commit, unworked=command.unworked)
     require_pushed(world, chain.events[-1])
     beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
@@ -212,9 +210,8 @@ def add_release(chain: Chain, world: World, claims: list[Claim], commit: str, *,
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A release of these items, or the end of a session that others had ended."""
-    first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
-    release = Release(actor, items, "", True, first.nonce, first.refused)
+    release = Release(actor, items, "", True)
     return [Recalled(decide, release), *kind_of("stop").recall(state, events, actor)]
 
 

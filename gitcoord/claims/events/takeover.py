@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refusal, Refused, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
@@ -28,8 +27,6 @@ class Takeover(NamedTuple):
     token: int
     reason: str
     base: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Takeover, world: World) -> Decision:
@@ -57,7 +54,7 @@ def decide(state: State, command: Takeover, world: World) -> Decision:
         raise refused(
             "expired", f"the claim on '{printable(what)}' has expired: claim it", f"git claim {printable(what)}"
         )
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     row = {"space": claim.space, "path": claim.path, "holder": claim.agent, "token": claim.token}
     chain.grants = False
     chain.add("takeover", {**row, "reason": command.reason})
@@ -68,7 +65,6 @@ def decide(state: State, command: Takeover, world: World) -> Decision:
         reason=command.reason,
         base=command.base,
         units=_units(state, command, world, claim),
-        nonce=command.nonce,
         part=True,
         ahead=True,
     )
@@ -85,11 +81,11 @@ def _units(state: State, command: Takeover, world: World, claim: Claim) -> int:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event, body = events[0], events[0].body
+    body = events[0].body
     base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
     item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
     actor = as_started(events, actor)
-    return [Recalled(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
+    return [Recalled(decide, Takeover(actor, item, body["token"], body["reason"], base))]
 
 
 def subject(event: Event) -> str:

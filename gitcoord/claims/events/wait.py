@@ -51,16 +51,14 @@ class Wait(NamedTuple):
     units: int = 0
     priority: str = "normal"
     blocking: bool = True
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     only: tuple[
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
 
     @property
     def take(self) -> Take:
-        said = (self.mode, self.ttl, self.expected, self.reason, self.task, self.base, self.units, self.nonce)
-        return Take(self.actor, self.items, *said, refused=self.refused, only=self.only)
+        said = (self.mode, self.ttl, self.expected, self.reason, self.task, self.base, self.units)
+        return Take(self.actor, self.items, *said, only=self.only)
 
 
 def decide(state: State, command: Wait, world: World) -> Decision:
@@ -103,7 +101,7 @@ def _stand(state: State, command: Wait, world: World, error: Refused) -> Decisio
     """A new place in the queue."""
     admitted = admit(state, command.actor, world)
     _require_priority(state, command, world)
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     open_session(chain, command.actor, world, admitted)
     before = chain.state
     event = chain.add("wait", _body(command, world, admitted.session, 0))
@@ -142,7 +140,7 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
         expected=command.expected or mine.expected,
     )  # fmt: skip
     admitted = admit(state, command.actor, world)
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     queue = Queue(state, world)
     # Also those of the requests for which this one is kept: their agents may not ask any more.
     asked = [mine, *queue.keepers(mine)]
@@ -216,11 +214,10 @@ def _expires_in(state: State, world: World, claim: Claim, known: int) -> int | N
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first, body = events[0], events[-1].body
+    body = events[-1].body
     items = tuple(Item(*pair) for pair in body["items"])
     keys = ("mode", "ttl", "expected", "reason", "task", "base", "units", "priority", "blocking")
-    wait = Wait(as_started(events, actor), items, **{key: body[key] for key in keys}, nonce=first.nonce)
-    wait = wait._replace(refused=first.refused, only=expired_keys(events))
+    wait = Wait(as_started(events, actor), items, **{key: body[key] for key in keys}, only=expired_keys(events))
     return [Recalled(decide, wait)]
 
 

@@ -5,7 +5,6 @@ It is recorded even if the claim was lost meanwhile, since the target has change
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import is_oid, printable
 from gitcoord.claims.events.release import add_release
@@ -32,8 +31,6 @@ class Deploy(NamedTuple):
     code: int
     verify_code: int
     token: int
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Deploy, world: World) -> Decision:
@@ -42,7 +39,7 @@ def decide(state: State, command: Deploy, world: World) -> Decision:
     raise_if(dead(state, world, agent))
     if agent_record(state, agent) is None:
         raise refused("not-held", f"'{agent}' never claimed '@{resource_of(command.target)}'")
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     event = chain.add("deploy", {key: getattr(command, key) for key in FIELDS})
     own = own_claim(state, Item("resource", resource_of(command.target)), agent)
     if own is not None:
@@ -54,10 +51,8 @@ def decide(state: State, command: Deploy, world: World) -> Decision:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event, body = events[0], events[0].body
-    return [
-        Recalled(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
-    ]
+    body = events[0].body
+    return [Recalled(decide, Deploy(actor, **{key: body[key] for key in FIELDS}))]
 
 
 def subject(event: Event) -> str:

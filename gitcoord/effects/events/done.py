@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, Effect, check_key, once_file, once_record
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
@@ -23,8 +22,6 @@ class Done(NamedTuple):
     key: str
     token: int
     code: int
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Done, world: World) -> Decision:
@@ -36,7 +33,7 @@ def decide(state: State, command: Done, world: World) -> Decision:
     record = once_record(state, command.key)
     if record is None or not _is_own(record, command.actor.agent, command.token):
         raise refused("not-held", f"'{command.key}' is not (any more) what '{command.actor.agent}' began")
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("done", {"key": command.key, "token": command.token, "code": command.code})
     after = once_record(chain.state, command.key)
     return Decision(chain.events, [], after.to_json() if after is not None else {"key": command.key})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refused, raise_if, refused
 from gitcoord.base.texts import one_line
 from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, refuse_unfinished
@@ -23,8 +22,6 @@ class Forget(NamedTuple):
     actor: Actor
     key: str
     reason: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Forget, world: World) -> Decision:
@@ -39,7 +36,7 @@ def decide(state: State, command: Forget, world: World) -> Decision:
     refusal = refuse_unfinished(state, world, record)
     if refusal is not None and refusal.code == UNDER_WAY:
         raise Refused(refusal)
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     event = chain.add("forget", {"key": command.key, "token": record.token, "reason": reason})
     return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 

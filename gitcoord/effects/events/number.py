@@ -40,8 +40,6 @@ class Number(NamedTuple):
     sequence: str
     amount: int = 1
     floor: int = 0
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     file: str = (
         ""  # a path to claim with the number; '{n}' in it stands for the number, written as wide as `width` says
     )
@@ -62,7 +60,7 @@ def decide(state: State, command: Number, world: World) -> Decision:
     first = next_number(state, command.sequence, command.floor)
     if first + command.amount - 1 > LAST:
         raise Refused(exhausted(command.sequence, first - 1))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     beats, claimed = actor_heartbeats(state, command.actor, world), ""
     if command.file:
         claimed = command.file.replace("{n}", str(first).rjust(command.width, "0"))
@@ -87,7 +85,7 @@ def _claim(state: State, command: Number, world: World, path: str) -> Decision:
         raise UsageError("--file goes with one number")
     reason = f"number of {command.sequence}"
     said = Take(command.actor, (Item("path", check_path(path)),), reason=reason, base=command.base)
-    return decide_take(state, said._replace(nonce=command.nonce, refused=command.refused), world)
+    return decide_take(state, said, world)
 
 
 def exhausted(sequence: str, last: int) -> Refusal:
@@ -108,8 +106,8 @@ def next_number(state: State, sequence: str, floor: int) -> int:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """The command with the client's floor, which depends on files of the client and can only raise numbers."""
-    first, body = events[0], events[-1].body
-    command = Number(actor, body["sequence"], body["count"], body["floor"], first.nonce, first.refused)
+    body = events[-1].body
+    command = Number(actor, body["sequence"], body["count"], body["floor"])
     claims = [event.body for event in events if event.kind == "claim"]
     if claims:
         command = command._replace(

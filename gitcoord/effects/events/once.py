@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
@@ -22,7 +21,6 @@ class Once(NamedTuple):
     actor: Actor
     key: str
     nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Once, world: World) -> Decision:
@@ -35,7 +33,7 @@ def decide(state: State, command: Once, world: World) -> Decision:
     raise_if(halted(state))
     admitted = admit(state, command.actor, world)
     agent = command.actor.agent
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     open_session(chain, command.actor, world, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
     beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world)
@@ -44,7 +42,7 @@ def decide(state: State, command: Once, world: World) -> Decision:
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     last = events[-1]
-    return [Recalled(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
+    return [Recalled(decide, Once(as_started(events, actor), last.body["key"], last.nonce))]
 
 
 def apply(state: State, event: Event) -> Changes:

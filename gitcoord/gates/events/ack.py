@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if
 from gitcoord.base.names import is_oid, quote
 from gitcoord.gates.model import Reading, RulesReader, ack_file, reader
@@ -23,8 +22,6 @@ class Ack(NamedTuple):
 
     actor: Actor
     version: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Ack, world: World) -> Decision:
@@ -36,7 +33,7 @@ def decide(state: State, command: Ack, world: World) -> Decision:
     result = {"agent": agent, "version": command.version}
     if command.version in [row.version for row in reader(state, agent).read[-1:]]:
         return Decision([], beats, {**result, "changed": False})
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     chain.add("ack", {"version": command.version})
     return Decision(chain.events, beats, {**result, "changed": True})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.gates.model import APPROVED, DENIED, OPEN, approval, approval_file, approvals
@@ -25,8 +24,6 @@ class Answer(NamedTuple):
     approved: bool
     blob: str
     reason: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Answer, world: World) -> Decision:
@@ -43,7 +40,7 @@ def decide(state: State, command: Answer, world: World) -> Decision:
     result = {"id": record.id, "path": record.path, "state": wanted, "changed": record.state != wanted}
     if record.state == wanted:
         return Decision([], [], result)
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     body = {
         "id": record.id, "approved": command.approved, "path": record.path, "blob": record.blob,
         "reason": command.reason,

@@ -23,23 +23,21 @@ class Notice(NamedTuple):
     actor: Actor
     gate: str
     rows: tuple[Record, ...]
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Notice, world: World) -> Decision:
     raise_if(dead(state, world, command.actor.agent))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     rows = list(command.rows[:MAX_ROWS])
     chain.add("notice", {"gate": command.gate, "rows": rows, "more": len(command.rows) - len(rows)})
     return Decision(chain.events, [], {"noted": len(command.rows)})
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event, body = events[0], events[0].body
+    body = events[0].body
     more = max(0, min(body["more"], 1_000_000))  # rows that were not recorded; only their number is known
     rows = (*body["rows"], *({},) * more)
-    return [Recalled(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
+    return [Recalled(decide, Notice(actor, body["gate"], rows))]
 
 
 def subject(event: Event) -> str:

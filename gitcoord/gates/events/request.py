@@ -23,15 +23,13 @@ class Request(NamedTuple):
 
     actor: Actor
     rows: tuple[Record, ...]
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Request, world: World) -> Decision:
     raise_if(dead(state, world, command.actor.agent))
     known = {one.content for one in approvals(state) if one.state != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     if new:
         chain.add("request", {"rows": new})
     asked = {one.content: one.id for one in approvals(chain.state)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event
 from gitcoord.ledger.kinds import Kind, recall_from_body, touches_target
@@ -21,8 +20,6 @@ class SetRole(NamedTuple):
     actor: Actor
     target: str
     role: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: SetRole, world: World) -> Decision:
@@ -32,7 +29,7 @@ def decide(state: State, command: SetRole, world: World) -> Decision:
     result = {"agent": command.target, "role": command.role}
     if (given.role if given is not None else "") == command.role:
         return Decision([], [], {**result, "changed": False})
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("role", {"target": command.target, "role": command.role})
     return Decision(chain.events, [], {**result, "changed": True})
 

@@ -65,8 +65,6 @@ _KEPT = ("expected", "reason", "task", "base")  # these pass on unchanged
 class Accept(NamedTuple):
     actor: Actor
     handoff: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     only: tuple[
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
@@ -107,7 +105,7 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     expired = {
         key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only
     }
-    chain = Chain(state, actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, actor.agent, world)
     beats = _end_expired(chain, command, world, list(expired.values()))
     open_session(chain, actor, world, admitted)
     body = {
@@ -228,15 +226,8 @@ def _require_task(state: State, world: World, record: Handoff, actor: Actor) -> 
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first, last = events[0], events[-1]
-    said = (
-        last.body["handoff"],
-        first.nonce,
-        first.refused,
-        expired_keys(events),
-        last.body["ttl"],
-        lapsed_ids(events),
-    )
+    body = events[-1].body
+    said = (body["handoff"], expired_keys(events), body["ttl"], lapsed_ids(events))
     return [Recalled(decide, Accept(as_started(events, actor), *said))]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
@@ -39,8 +38,6 @@ class Close(NamedTuple):
     handoff: str
     state: str
     reason: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Close, world: World) -> Decision:
@@ -55,7 +52,7 @@ def decide(state: State, command: Close, world: World) -> Decision:
         return Decision([], [], {**result, "reason": record.reason, "changed": False})
     raise_if(not_open(record))
     _require_closable(state, command, world, record)
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)

@@ -38,8 +38,6 @@ class New(NamedTuple):
     task: str = ""
     items: tuple[Item, ...] = ()
     facts: Record | None = None
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: New, world: World) -> Decision:
@@ -62,7 +60,7 @@ def decide(state: State, command: New, world: World) -> Decision:
         "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
         "claims": [_row(claim) for claim in claims],
     }  # fmt: skip
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     event = chain.add("handoff", body)
     beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_result(body)})
@@ -187,11 +185,11 @@ def _require_own_task(state: State, command: New) -> None:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    event, body = events[-1], events[-1].body
+    body = events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
     said = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [Recalled(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
+    return [Recalled(decide, New(actor, *said))]
 
 
 def subject(event: Event) -> str:

@@ -26,15 +26,13 @@ class Write(NamedTuple):
     text: str
     paths: tuple[str, ...] = ()
     task: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Write, world: World) -> Decision:
     body = _body(command.text, command.paths, command.task)
     raise_if(barred(state, command.actor, world))
     agent = command.actor.agent
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     event = chain.add("journal", body)
     beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})

@@ -27,14 +27,12 @@ class LeaveNote(NamedTuple):
     path: str
     text: str
     lasts: int = DEFAULT_LASTS
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: LeaveNote, world: World) -> Decision:
     body = _body(command.path, command.text, command.lasts)
     raise_if(barred(state, command.actor, world))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     if len(_shown(state, command.path, world.wall)) >= MOST_NOTES:
         raise refused(
             "notes", f"'{command.path}' has {MOST_NOTES} notes already", "see which can go: git coord note --list"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import printable
 from gitcoord.journal.model import MOST_SEEN, all_notes, file_of, note_at
@@ -22,8 +22,6 @@ class Seen(NamedTuple):
 
     actor: Actor
     notes: tuple[tuple[str, int], ...]
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 class End(NamedTuple):
@@ -31,15 +29,13 @@ class End(NamedTuple):
 
     actor: Actor
     note: int
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Seen, world: World) -> Decision:
     """Harmless to repeat: notes that are gone, or that the agent has seen, are left out."""
     raise_if(barred(state, command.actor, world))
     agent = command.actor.agent
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     found = [(note_at(state, path, seq), path) for path, seq in command.notes]
     rows = [[path, note.seq] for note, path in found if note is not None and note.is_for(agent)]
     if rows:
@@ -54,7 +50,7 @@ def decide_end(state: State, command: End, world: World) -> Decision:
         raise UsageError(f"there is no note {command.note}", hints=("git coord note --list",))
     if note.agent != command.actor.agent and not command.actor.person:
         raise refused("person", f"note {note.seq} is taken away by {note.agent} or by a person", f"ask {note.agent}")
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("seen", {"notes": [[note.path, note.seq]], "end": True})
     return Decision(chain.events, actor_heartbeats(state, command.actor, world), {"ended": note.to_json()})
 
@@ -63,9 +59,9 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
     rows = first.body["notes"]
     if first.body["end"]:
-        return [Recalled(decide_end, End(actor, rows[0][1] if rows else 0, first.nonce, first.refused))]
+        return [Recalled(decide_end, End(actor, rows[0][1] if rows else 0))]
     notes = tuple((path, seq) for path, seq in rows)
-    return [Recalled(decide, Seen(actor, notes, first.nonce, first.refused))]
+    return [Recalled(decide, Seen(actor, notes))]
 
 
 def subject(event: Event) -> str:

@@ -30,8 +30,6 @@ class Land(NamedTuple):
     actor: Actor
     owner: str
     landing: int
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Land, world: World) -> Decision:
@@ -42,7 +40,7 @@ def decide(state: State, command: Land, world: World) -> Decision:
     found = open_landing(state, command.owner)
     if found is None or found.seq != command.landing:
         return Decision([], [], {"landed": False})
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     add_land(chain, world, command.owner)
     return Decision(chain.events, actor_heartbeats(state, command.actor, world), {"landed": True})
 
@@ -61,8 +59,8 @@ def add_land(chain: Chain, world: World, owner: str) -> None:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     if any(event.kind == "landing" for event in events):
         return kind_of("landing").recall(state, events, actor)  # turn, landing and land in one step
-    first, body = events[0], events[0].body
-    return [Recalled(decide, Land(actor, body["owner"], body["landing"], first.nonce, first.refused))]
+    body = events[0].body
+    return [Recalled(decide, Land(actor, body["owner"], body["landing"]))]
 
 
 def _found(state: State, event: Event) -> OpenLanding:

@@ -64,8 +64,6 @@ class Begin(NamedTuple):
     items: tuple[tuple[str, str, str], ...]
     together: bool = False
     takes: bool = False  # the turn is taken in the same chain, where it is free
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Begin, world: World) -> Decision:
@@ -74,7 +72,7 @@ def decide(state: State, command: Begin, world: World) -> Decision:
     raise_if(may_not_land(state, command.actor, world))
     agent = command.actor.agent
     session = admit(state, command.actor, world).session
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     beats = actor_heartbeats(state, command.actor, world)
     if command.takes and own_turn(state, command.trunk, agent) is None:
         taken = take_turn(state, command, world)
@@ -128,7 +126,7 @@ def take_turn(state: State, command: Begin, world: World) -> Decision:
     """The turn without paths, as a plain claim: Refused where somebody has it or waits for it."""
     reason = f"lands {command.branch}"[:200]
     take = Take(command.actor, (turn_item(command.trunk),), WRITE, *turn_times(LEASE), reason)
-    return decide_take(state, take._replace(nonce=command.nonce, refused=command.refused), world)
+    return decide_take(state, take, world)
 
 
 def _rows(state: State, command: Begin, world: World) -> list[Record]:
@@ -169,8 +167,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first = events[0]
     body = next(event.body for event in events if event.kind == "landing")
     items = tuple((row["space"], row["path"], row["agent"]) for row in body["released"])
-    begin = Begin(as_started(events, actor), **{key: body[key] for key in _SAID}, items=items, nonce=first.nonce)
-    begin = begin._replace(together=events[-1].kind == "land", takes=first.kind != "landing", refused=first.refused)
+    begin = Begin(as_started(events, actor), **{key: body[key] for key in _SAID}, items=items)
+    begin = begin._replace(together=events[-1].kind == "land", takes=first.kind != "landing")
     return [Recalled(decide, begin)]
 
 

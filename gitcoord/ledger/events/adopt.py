@@ -17,21 +17,19 @@ FIELDS = {"authority": dict}
 class Adopt(NamedTuple):
     actor: Actor
     authority: Record
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Adopt, world: World) -> Decision:
     if format_record(state).authority == command.authority:
         return Decision([], [], {"adopted": False})
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("adopt", {"authority": command.authority})
     return Decision(chain.events, [], {"adopted": True})
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [Recalled(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
+    return [Recalled(decide, Adopt(actor, event.body["authority"]))]
 
 
 def apply(state: State, event: Event) -> Changes:

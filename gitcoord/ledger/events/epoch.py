@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.kinds import Kind, Recalled, subject
@@ -20,8 +19,6 @@ class Epoch(NamedTuple):
     actor: Actor
     seq: int
     reason: str
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Epoch, world: World) -> Decision:
@@ -33,13 +30,13 @@ def decide(state: State, command: Epoch, world: World) -> Decision:
     if command.seq > state.seq + FARTHEST and not command.actor.person:
         raise refused("person", f"only a person may leap by more than {FARTHEST} events")
     body = {"reason": command.reason}
-    event = Event("epoch", command.seq, agent, world.wall, command.nonce, 0, body, refused=command.refused)
+    event = Event("epoch", command.seq, agent, world.wall, world.nonce, 0, body)
     return Decision([event], [], {"seq": command.seq})
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     event = events[0]
-    return [Recalled(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
+    return [Recalled(decide, Epoch(actor, event.seq, event.body["reason"]))]
 
 
 def apply(state: State, event: Event) -> Changes:

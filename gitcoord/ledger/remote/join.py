@@ -221,8 +221,9 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
         from gitcoord.ledger.events.adopt import Adopt, decide
 
         snapshot = read_snapshot(ctx)
-        order = Adopt(actor, {"remote": url}, ctx.host.random())
-        decision = decide(snapshot.state, order, ctx.world(snapshot))
+        world = ctx.world(snapshot)
+        world.nonce = ctx.host.random()
+        decision = decide(snapshot.state, Adopt(actor, {"remote": url}), world)
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
         refs = {LEDGER: head, **store.local.list_refs(CLAIMS), **store.local.list_refs(SESSIONS)}

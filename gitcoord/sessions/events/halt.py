@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import Kind, recall_from_body, subject
@@ -19,8 +18,6 @@ FIELDS = {"reason": str}
 class Halt(NamedTuple):
     actor: Actor
     reason: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Halt, world: World) -> Decision:
@@ -28,7 +25,7 @@ def decide(state: State, command: Halt, world: World) -> Decision:
     if halt_record(state) is not None:
         return Decision([], [], {"halted": True, "changed": False})
     raise_if(may_not_stop(state, command.actor, world, "halt everything"))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("halt", {"reason": command.reason})
     return Decision(chain.events, [], {"halted": True, "changed": True})
 

@@ -31,8 +31,6 @@ class Inherit(NamedTuple):
 
     actor: Actor
     claims: tuple[tuple[str, str], ...]
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Inherit, world: World) -> Decision:
@@ -50,7 +48,7 @@ def decide(state: State, command: Inherit, world: World) -> Decision:
     if missing or not command.claims:
         what = f"what {missing[0][1]} left in '{printable(missing[0][0])}'" if missing else "nothing"
         raise refused("inherit", f"'{actor.agent}' cannot go on with {what}", "git claim list")
-    chain = Chain(state, actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, actor.agent, world)
     open_session(chain, actor, world, admitted)
     claims = [found[pair] for pair in command.claims]
     rows = [{"space": c.space, "path": c.path, "agent": c.agent, "token": c.token} for c in claims]
@@ -104,9 +102,9 @@ def _is_for_another(state: State, claim: Claim) -> bool:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first, actor = events[0], as_started(events, actor)
+    actor = as_started(events, actor)
     pairs = tuple((row["path"], row["agent"]) for row in events[-1].body["claims"])
-    return [Recalled(decide, Inherit(actor, pairs, first.nonce, first.refused))]
+    return [Recalled(decide, Inherit(actor, pairs))]
 
 
 def subject(event: Event) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
@@ -22,8 +22,6 @@ class Kill(NamedTuple):
     actor: Actor
     target: str
     reason: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Kill, world: World) -> Decision:
@@ -39,7 +37,7 @@ def decide(state: State, command: Kill, world: World) -> Decision:
         action = f"kill '{command.target}', which '{command.actor.agent}' did not launch"
         raise_if(may_not_stop(state, command.actor, world, action))
     claims = all_claims(state, command.target)
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     freed = [[c.space, c.path] for c in claims]
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)

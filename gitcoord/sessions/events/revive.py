@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import REASON, Kind, recall_from_body, subject, touches_target, with_reason
@@ -20,8 +19,6 @@ class Revive(NamedTuple):
     actor: Actor
     target: str
     reason: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Revive, world: World) -> Decision:
@@ -35,7 +32,7 @@ def decide(state: State, command: Revive, world: World) -> Decision:
     if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
     raise_if(None if oneself else not_an_overseer(state, command.actor, world, "revive the killed"))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("revive", with_reason({"target": command.target}, command.reason))
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 

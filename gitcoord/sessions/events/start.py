@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import Refused, raise_if, refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import (
@@ -43,8 +42,6 @@ class Start(NamedTuple):
 
     actor: Actor
     fresh: bool = False
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     again: tuple[Grant, ...] = ()
 
 
@@ -65,7 +62,7 @@ def decide(state: State, command: Start, world: World) -> Decision:
         )
     if command.fresh and not admitted.opens:
         admitted = admitted._replace(opens=True, session=admitted.session + 1)
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     open_session(chain, command.actor, world, admitted)
     prefetch_around(chain.state, [row.item for row in command.again])
     taken = [row.item for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
@@ -127,11 +124,11 @@ def _is_running(state: State, world: World, agent: str) -> bool:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first, actor = events[0], as_started(events, actor)
+    actor = as_started(events, actor)
     prefetch_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     grants = [grants_in(event.body, 0)[0] for event in events if event.kind == "claim"]
     again = tuple(grant for grant in grants if own_claim(state, grant.item, actor.agent) is None)
-    return [Recalled(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+    return [Recalled(decide, Start(actor, fresh, again)) for fresh in (False, True)]
 
 
 def apply(state: State, event: Event) -> Changes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import raise_if, refused
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, released_rows, require_pushed, unpushed_paths
@@ -26,8 +26,6 @@ class Stop(NamedTuple):
 
     actor: Actor
     keep: bool = False
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     blind: bool = False
 
 
@@ -59,14 +57,14 @@ def decide(state: State, command: Stop, world: World) -> Decision:
         )
     clean = [c for c in claims if c.space != "path" or c.path not in unclean]
     if clean and world.remote:
-        trial = Chain(state, agent, world, command.nonce)
+        trial = Chain(state, agent, world)
         add_release(trial, world, clean, "")
         if not command.keep:
             require_pushed(world, trial.events[-1])
         left = set(unpushed_paths(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
-    chain = Chain(state, agent, world, command.nonce, command.refused)
+    chain = Chain(state, agent, world)
     chain.grants = not is_open  # its own requests end with the session: others get what becomes free by that event
     work = []
     if clean:
@@ -102,12 +100,11 @@ def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first = events[0]
     if events[-1].kind != "stop":
         # A session that others ended releases its kept claims, and names its own number.
         record = agent_record(state, actor.agent)
         actor = actor._replace(session=record.session if record is not None else 0)
-    return [Recalled(decide, Stop(actor, True, first.nonce, first.refused))]
+    return [Recalled(decide, Stop(actor, True))]
 
 
 def apply(state: State, event: Event) -> Changes:

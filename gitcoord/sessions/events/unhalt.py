@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
 from gitcoord.base.errors import raise_if
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal
 from gitcoord.ledger.kinds import REASON, Kind, recall_from_body, subject, with_reason
@@ -19,8 +18,6 @@ FIELDS: dict[str, type] = {}
 class Unhalt(NamedTuple):
     actor: Actor
     reason: str = ""
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Unhalt, world: World) -> Decision:
@@ -28,7 +25,7 @@ def decide(state: State, command: Unhalt, world: World) -> Decision:
     if halt_record(state) is None:
         return Decision([], [], {"halted": False, "changed": False})
     raise_if(not_an_overseer(state, command.actor, world, "lift a halt"))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     chain.add("unhalt", with_reason({}, command.reason))
     return Decision(chain.events, [], {"halted": False, "changed": True})
 

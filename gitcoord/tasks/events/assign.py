@@ -53,7 +53,6 @@ class Assign(NamedTuple):
     base: str = ""
     nonce: str = ""
     keep: bool = False
-    refused: tuple[Record, ...] = ()
     only: tuple[tuple[str, str, str], ...] | None = None  # expired claims to end; None: all that conflict
     lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
     asked: str | None = None  # the id that was asked for, where another is looked back at
@@ -68,7 +67,7 @@ def decide(state: State, command: Assign, world: World) -> Decision:
     early = _repeat(state, command) if command.keep else None
     if early is not None:
         return early
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     missed = _missed(state, world, chain.agent)
     if missed:
         beats = add_expire(chain, world, missed, [])
@@ -148,7 +147,7 @@ def _give(
 ) -> Decision:
     raise_if(out_of_reach(chain.state, world, task, command.actor) or offered(chain.state, task, chain.agent))
     raise_if(_kept_for_another(chain.state, world, task, chain.agent))
-    own = Chain(chain.state, chain.agent, chain.world, chain.nonce, chain.refused)
+    own = Chain(chain.state, chain.agent, chain.world)
     own.events = list(chain.events)
     caps = workers.caps_for(chain.state, world, command.actor)
     items = (*items_of(task), *caps)
@@ -180,7 +179,7 @@ def _claims(chain: Chain, command: Assign, world: World, items: tuple[Item, ...]
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
         command.actor, items, ttl=ttl, expected=task.expected, reason=task.title, task=task.id,
-        base=command.base, nonce=command.nonce, only=command.only or (),
+        base=command.base, only=command.only or (),
     )  # fmt: skip
     granted = decide_take(chain.state, take, world)
     for event in () if granted.again else granted.events:
@@ -285,7 +284,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     asked = str(last.keep.get("id", "")) if last.keep is not None else None
     command = Assign(
         as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
-        last.keep is not None, first.refused, expired_keys(events), lapsed_ids(events), asked,
+        last.keep is not None, expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
     return [Recalled(decide, command)]
 

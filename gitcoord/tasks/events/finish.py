@@ -46,7 +46,6 @@ class Finish(NamedTuple):
     dirty: bool = False
     nonce: str = ""
     keep: bool = False
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Finish, world: World) -> Decision:
@@ -59,7 +58,7 @@ def decide(state: State, command: Finish, world: World) -> Decision:
     if first is not None:
         return Decision([], [], {"task": task.to_json(), "released": [], "repeated": True})
     raise_if(not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     body = {"id": command.id, "outcome": command.outcome, "result": result}
     chain.add("finish", body, memo if command.keep else None)
@@ -90,9 +89,7 @@ def to_release(state: State, world: World, actor: Actor, task: Task) -> tuple[It
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     outcome = FAILED if last.body["outcome"] == FAILED else DONE
-    command = Finish(
-        actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
-    )
+    command = Finish(actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None)
     return [Recalled(decide, command)]
 
 

@@ -6,7 +6,7 @@ still hold the paths of a task that it no longer has.
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, Shape
+from gitcoord.base.codec import Shape
 from gitcoord.base.errors import raise_if
 from gitcoord.claims.events.expire import add_expire
 from gitcoord.claims.model import Claim, all_claims, expiry_of_claim
@@ -49,15 +49,13 @@ class Collect(NamedTuple):
     """The command: open the tasks again whose owners are lost."""
 
     actor: Actor
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
     only: tuple[str, ...] = ()  # ids; none: all
     claims: Only = None
 
 
 def decide(state: State, command: Collect, world: World) -> Decision:
     raise_if(halted(state) or dead(state, world, command.actor.agent))
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     beats = collect(chain, world, lost(state, world, command.actor.agent, command.only), command.claims)
     rows = chain.events[0].body["tasks"] if chain.events else []
     return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
@@ -135,8 +133,7 @@ def lapsed_ids(events: list[Event]) -> tuple[str, ...]:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first = events[0]
-    return [Recalled(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
+    return [Recalled(decide, Collect(actor, lapsed_ids(events), ()))]
 
 
 def subject(event: Event) -> str:

@@ -67,8 +67,6 @@ class Revise(NamedTuple):
     owner: str = ""
     reason: str = ""
     dirty: bool = False
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Revise, world: World) -> Decision:
@@ -86,7 +84,7 @@ def decide(state: State, command: Revise, world: World) -> Decision:
     raise_if(_illegal(state, task, move, command.owner, content) or _may_not(state, world, command.actor, task, move))
     if not move and all(getattr(task, key) == value for key, value in content.items()):
         return Decision([], actor_heartbeats(state, command.actor, world), {"task": task.to_json(), "released": []})
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     released: list[dict[str, object]] | Refusal = []
     if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
         released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
@@ -175,10 +173,9 @@ def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) ->
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first, last = events[0], events[-1]
-    body = last.body
+    body = events[-1].body
     said = (body["id"], body["set"], body["move"], body["owner"], body["reason"])
-    return [Recalled(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
+    return [Recalled(decide, Revise(actor, *said, dirty=True))]
 
 
 def subject(event: Event) -> str:

@@ -61,8 +61,6 @@ class New(NamedTuple):
 class Add(NamedTuple):
     actor: Actor
     tasks: tuple[New, ...]
-    nonce: str = ""
-    refused: tuple[Record, ...] = ()
 
 
 def decide(state: State, command: Add, world: World) -> Decision:
@@ -70,7 +68,7 @@ def decide(state: State, command: Add, world: World) -> Decision:
     raise_if(barred(state, command.actor, world))
     if not 1 <= len(command.tasks) <= MAX_TASKS:
         raise UsageError(f"from 1 to {MAX_TASKS} tasks at a time")
-    chain = Chain(state, command.actor.agent, world, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world)
     ids, known = [], []
     for new in command.tasks:
         id = by_key(chain.state, new.key) if new.key else ""
@@ -149,13 +147,12 @@ def _named(item: Item) -> Item:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
-    first = events[0]
     rows = []
     for event in events:
         body = {key: event.body[key] for key in FIELDS}
         items = tuple(Item(*pair) for pair in body["paths"])
         rows.append(New(**{**body, "needs": tuple(body["needs"]), "paths": items}))
-    return [Recalled(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
+    return [Recalled(decide, Add(actor, tuple(rows)))]
 
 
 def apply(state: State, event: Event) -> Changes:
