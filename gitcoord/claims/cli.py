@@ -74,7 +74,6 @@ def _no_path(values: Values) -> UsageError:
 def _command(values: Values, actor: Actor, items: tuple[Item, ...]) -> Take:
     from gitcoord.claims.take import Take
 
-    key = nonce(values)
     task = str(values.get("task", ""))
     if task:
         check_word(task, "task")
@@ -90,8 +89,7 @@ def _command(values: Values, actor: Actor, items: tuple[Item, ...]) -> Take:
         reason=text(values, "message"),
         task=task,
         units=units,
-        nonce=key,
-        keep=bool(key),
+        nonce=nonce(values),
     )
 
 

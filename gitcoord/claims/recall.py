@@ -29,7 +29,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     take = Take(
         actor, _in_order(items, said), last.body["mode"], _said(said, "ttl", 0), _said(common, "expected", 0),
         _said(said, "reason", ""), _said(said, "task", ""), _head(state, items, bodies, actor.agent), units or 0,
-        first.nonce, last.keep is not None, expired_keys(events),
+        first.nonce if last.keep is not None else "", expired_keys(events),
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), last.body["ttl"])
     found = [Recalled(decide, take), Recalled(decide_renew, renew)]

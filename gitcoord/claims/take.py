@@ -46,8 +46,7 @@ class Take(NamedTuple):
     task: str = ""
     base: str = ""
     units: int = 0
-    nonce: str = ""
-    keep: bool = False
+    nonce: str = ""  # of the caller's own: a repeat under it has no second effect
     only: tuple[
         tuple[str, str, str], ...
     ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
@@ -96,7 +95,7 @@ def decide(state: State, command: Take, world: World) -> Decision:
     agent = command.actor.agent
     admitted = admit(state, command.actor, world)
     prefetch_around(state, command.items)
-    repeated = _repeat(state, command, world) if command.keep else None
+    repeated = _repeat(state, command, world) if command.nonce else None
     if repeated is not None:
         return repeated
     owns = {item: own_claim(state, item, agent) for item in command.items}
@@ -115,7 +114,7 @@ def decide(state: State, command: Take, world: World) -> Decision:
         expired = {key: row for key, row in expired.items() if key in only}
     chain = Chain(state, agent, world)
     bodies = []
-    if command.keep or admitted.opens or not all(_same(owns[item], terms[item], command, admitted) for item in owns):
+    if command.nonce or admitted.opens or not all(_same(owns[item], terms[item], command, admitted) for item in owns):
         bodies = [_body(command, admitted.session, rows, alike, world) for alike, rows in _by_terms(owns, terms)]
     return _grant(chain, command, world, list(expired.values()), admitted, bodies)
 
@@ -152,7 +151,7 @@ def _grant(
         for body in bodies:
             chain.grants = body is bodies[-1]
             past = _overtaken(chain, command, world, body, {own.item for own in owns}, counted)
-            chain.add("claim", body, _memo(command) if command.keep and body is bodies[-1] else None, past=past)
+            chain.add("claim", body, _memo(command) if command.nonce and body is bodies[-1] else None, past=past)
         require_no_deadlock(chain.state, world, agent)
     held = own_claims(chain.state, items, agent)
     old = world.heartbeat(agent)

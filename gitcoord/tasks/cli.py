@@ -34,8 +34,7 @@ def next_(call: Call, values: Values, words: list[str]) -> int:
 def _assign(call: Call, values: Values, id: str) -> int:
     from gitcoord.tasks.events.assign import Assign
 
-    key = nonce(values)
-    command = Assign(call.actor(), id, duration(values, "ttl", MAX_TTL), nonce=key, keep=bool(key))
+    command = Assign(call.actor(), id, duration(values, "ttl", MAX_TTL), nonce=nonce(values))
     seconds = duration(values, "wait")
     result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)
@@ -230,10 +229,7 @@ def fail(call: Call, values: Values, words: list[str]) -> int:
 def _finish(call: Call, values: Values, id: str, outcome: str, record: object) -> int:
     from gitcoord.tasks.events.finish import Finish
 
-    key = nonce(values)
-    command = Finish(
-        call.actor(), id, outcome, record, bool(values.get("dirty")), key, bool(key)  # type: ignore[arg-type]
-    )  # fmt: skip
+    command = Finish(call.actor(), id, outcome, record, bool(values.get("dirty")), nonce(values))  # type: ignore[arg-type]
     return _say_moved(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
 
 

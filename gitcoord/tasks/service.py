@@ -83,7 +83,7 @@ def leave(ctx: Context, command: Assign, *, gives_back: bool) -> bool:
     def decide(state: State, command: Assign, world: World) -> Decision:
         return decide_leave(state, leave_for(state, world, command), world)
 
-    result = transact(ctx, decide, command._replace(nonce="", keep=False))
+    result = transact(ctx, decide, command._replace(nonce=""))
     if result["unconfirmed"] and gives_back:
         give_back(ctx, command.actor, result["unconfirmed"])
     return bool(result["left"])

@@ -282,7 +282,7 @@ def test_a_capacity_that_shrank(world: World) -> None:
 
 
 def test_a_repeat_gives_the_first_outcome(world: World) -> None:
-    command = Take(ALICE, paths("a", "b"), nonce="n-1", keep=True)
+    command = Take(ALICE, paths("a", "b"), nonce="n-1")
     first = world.must("claim", command)
     again = world.must("claim", command)
     assert again.events == [] and again.result["token"] == first.result["token"] and again.result["repeated"]
@@ -295,46 +295,46 @@ def test_a_repeat_gives_the_first_outcome(world: World) -> None:
 
 def test_a_repeat_finds_the_units_that_it_did_not_name(world: World) -> None:
     take(world, ALICE, "@gpu", units=2)
-    command = Take(ALICE, paths("@gpu"), nonce="n-1", keep=True)
+    command = Take(ALICE, paths("@gpu"), nonce="n-1")
     world.must("claim", command)
     assert world.must("claim", command).result["repeated"] and world.claims()[0].units == 2
 
 
 def test_another_command_under_a_nonce(world: World) -> None:
-    world.must("claim", Take(ALICE, paths("a"), nonce="n-1", keep=True))
+    world.must("claim", Take(ALICE, paths("a"), nonce="n-1"))
     for other in (
         Take(ALICE, paths("b")),
         Take(ALICE, paths("a", "b")),
         Take(ALICE, paths("a"), "read"),
         Take(ALICE, paths("a"), ttl=60),
     ):
-        assert world.refused("claim", other._replace(nonce="n-1", keep=True)).code == "nonce"
-    world.must("claim", Take(BOB, paths("b"), nonce="n-1", keep=True))  # a nonce is an agent's own
+        assert world.refused("claim", other._replace(nonce="n-1")).code == "nonce"
+    world.must("claim", Take(BOB, paths("b"), nonce="n-1"))  # a nonce is an agent's own
 
 
 def test_refusals_are_not_remembered(world: World) -> None:
     take(world, ALICE, "a")
-    command = Take(BOB, paths("a"), nonce="n-1", keep=True)
+    command = Take(BOB, paths("a"), nonce="n-1")
     world.refused("claim", command)
     world.must("release", Release(ALICE))
     assert world.must("claim", command).events
 
 
 def test_nonces_are_kept_for_a_week(world: World) -> None:
-    old = Take(ALICE, paths("a"), nonce="n-1", keep=True)
+    old = Take(ALICE, paths("a"), nonce="n-1")
     world.must("claim", old)
     world.host.advance(6 * 86400)
     assert world.must("claim", old).result["repeated"]
     world.host.advance(3 * 86400)
-    world.must("claim", Take(BOB, paths("b"), nonce="n-2", keep=True))
+    world.must("claim", Take(BOB, paths("b"), nonce="n-2"))
     assert world.state.names("nonces") == [day(world.host.wall())]
 
 
 def test_dropped_nonces_are_gone_for_whoever_looks_next(world: World) -> None:
     """The state that a rule sees after an event must agree with the tree that the event leaves."""
-    world.must("claim", Take(ALICE, paths("a"), nonce="n-1", keep=True))
+    world.must("claim", Take(ALICE, paths("a"), nonce="n-1"))
     world.host.advance(9 * 86400)
-    decision = world.decide("claim", Take(BOB, paths("b"), nonce="n-2", keep=True))
+    decision = world.decide("claim", Take(BOB, paths("b"), nonce="n-2"))
     assert isinstance(decision, Decision)
     after = world.state
     for each in decision.events:

@@ -179,7 +179,8 @@ def _moves(actor: Actor, key: str, known: tuple[Actor, int], chance: random.Rand
 
 
 def _judged(world: World, kind: str, command: Any) -> Decision | Refusal:
-    command = command._replace(nonce=world.host.random())
+    if isinstance(command, Once):
+        command = command._replace(nonce=world.host.random())
     answer = world.decide(kind, command)
     if isinstance(answer, Decision) and answer.events:
         found = judged(world, answer.events, person=command.actor.person)

@@ -124,7 +124,7 @@ def _notes(world: World, do: Do) -> None:
 def _claims(world: World, do: Do) -> None:
     do("claim", Take(ALICE, paths("src/a", "Straße/ü", "@gpu"), ttl=600, expected=60, reason="why", task="x", base=ONE))
     do("claim", Take(BOB, paths("doc"), "read"), REFUSED)
-    do("claim", Take(CAROL, paths("@gpu"), units=2, keep=True, nonce="given"))
+    do("claim", Take(CAROL, paths("@gpu"), units=2, nonce="given"))
     do("claim", Take(BOB, paths("doc"), "intent", reason="more"))
     renewed = decide_renew(world.state, Renew(ALICE, paths("src/a"), 900), world.outside(nonce="r1"))
     assert isinstance(renewed, Decision)
@@ -172,7 +172,7 @@ def _work(world: World, do: Do) -> None:
         ),
     )
     one, two = (str(row["id"]) for row in first["tasks"])
-    do("assign", Assign(ALICE, one, base=ONE, keep=True, nonce="mine"))
+    do("assign", Assign(ALICE, one, base=ONE, nonce="mine"))
     do("revise", Revise(ALICE, one, {"next": "later", "branch": "work"}))
     do("revise", Revise(ALICE, one, {}, "blocked", reason="no key"))
     do("revise", Revise(ALICE, one, {}, "unblock"))
@@ -191,7 +191,7 @@ def _work(world: World, do: Do) -> None:
     do("close", Close(BOB, str(offer["id"]), "declined", "no time"))
     do(
         "finish",
-        Finish(BOB, one, "done", {"summary": "built", "not_done": [], "commits": [TWO]}, keep=True, nonce="end"),
+        Finish(BOB, one, "done", {"summary": "built", "not_done": [], "commits": [TWO]}, nonce="end"),
     )
     do("assign", Assign(CAROL))
     world.host.advance(4000)

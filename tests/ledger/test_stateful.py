@@ -92,7 +92,10 @@ class Ledger(RuleBasedStateMachine):
     @rule(seed=seeds)
     def take_paths(self, seed: int) -> None:
         chance = Chance(seed)
-        self.take(Take(chance.actor(), chance.places(3), **chance.terms(), keep=chance.random() < 0.3), seed % 4 == 0)
+        self.take(
+            Take(chance.actor(), chance.places(3), **chance.terms(), nonce="given" * (chance.random() < 0.3)),
+            seed % 4 == 0,
+        )
 
     @rule(seed=seeds)
     def take_a_path(self, seed: int) -> None:
@@ -107,7 +110,7 @@ class Ledger(RuleBasedStateMachine):
 
     def take(self, command: Take, machine: bool) -> None:
         self.count += 1
-        command = command._replace(nonce=f"n{self.count}")
+        command = command._replace(nonce=f"n{self.count}" if command.nonce else "")
         before, agent = self.world.held(), command.actor.agent
         answer = self.act("claim", command, machine)
         if isinstance(answer, Refusal):
@@ -118,7 +121,7 @@ class Ledger(RuleBasedStateMachine):
         if answer.events:
             assert max(own.token for own in owns if own is not None) == answer.result["token"] == self.world.state.seq
             assert all(own is not None and own.token >= answer.events[0].seq for own in owns), "granted in part"
-            self.kept += [command] if command.keep else []
+            self.kept += [command] if command.nonce else []
 
     @precondition(lambda self: self.kept)
     @rule(seed=seeds)

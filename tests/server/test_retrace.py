@@ -118,7 +118,7 @@ def test_a_grant_of_several_terms(keep: bool, fresh: bool) -> None:
     world.must("claim", Take(alice, paths("@gpu"), units=2))
     if fresh:  # a new process takes over the session: its claims are granted again before the command's own
         world.gone, alice = "one", Actor("alice", "two")
-    command = Take(alice, paths("new", "@gpu", "a", "@db", "newer"), nonce="n", keep=keep)
+    command = Take(alice, paths("new", "@gpu", "a", "@db", "newer"), nonce="n" * keep)
     events = made(world, "claim", command)
     assert [event.kind for event in events][-4:] == ["claim"] * 4 and (len(events) > 4) == fresh
     assert not isinstance(judged(world, events), Refusal)

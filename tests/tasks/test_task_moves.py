@@ -32,7 +32,7 @@ def test_what_a_lost_one_had_claimed_is_free_with_its_task() -> None:
     world.must("assign", Assign(worker("w1"), id))
     world.must("claim", Take(worker("w1"), paths("docs")))
     world.host.advance(95)
-    answer = world.must("assign", Assign(worker("w2"), nonce="n"))
+    answer = world.must("assign", Assign(worker("w2")))
     assert [event.kind for event in answer.events] == ["lapse", "expire", "start", "assign"]
     assert world.task(urgent).owner == "w2" and world.held() == {("docs", "w1", "write")}
     record = world.agent("w1")
@@ -64,7 +64,7 @@ def test_a_plain_claim_of_a_lost_owners_path_leaves_the_task_to_the_next_who_loo
 
 def test_a_server_makes_the_same_of_the_lost() -> None:
     """The server agrees where another task is taken, where none is, and where the tasks are only collected."""
-    for command in (Assign(worker("w2"), nonce="n"), Collect(Actor("boss"))):
+    for command in (Assign(worker("w2")), Collect(Actor("boss"))):
         for more in ((), ("b",)):
             world = Queue()
             (id, *_) = world.add(New("a", paths=paths("src"), limit=1), *more)

@@ -169,7 +169,7 @@ def test_the_same_wait_is_the_same_ticket_and_ends_with_leave_or_the_session(lin
 
 
 def _take_or_wait(line: Line, name: str, id: str = "") -> dict[str, Any]:
-    answer = take_or_wait(line.state, Assign(Actor(name), id, nonce=line.host.random()), line.outside())
+    answer = take_or_wait(line.state, Assign(Actor(name), id), line.outside(nonce=line.host.random()))
     line.commit(answer)
     return dict(answer.result)
 

@@ -288,15 +288,15 @@ def test_repeats_are_harmless() -> None:
     world = Queue()
     id = world.add(New("a", key="k"))[0]
     assert world.add(New("another title", key="k")) == [id]
-    assert world.next("w1", nonce="n", keep=True) == id
+    assert world.next("w1", nonce="n") == id
     world.add("b")
-    assert world.next("w1", nonce="n", keep=True) == id
-    done = Finish(worker("w1"), id, "done", DONE, nonce="m", keep=True)
+    assert world.next("w1", nonce="n") == id
+    done = Finish(worker("w1"), id, "done", DONE, nonce="m")
     world.must("finish", done)
     seq = world.state.seq
     assert world.must("finish", done).result["repeated"] and world.state.seq == seq
     assert world.refused("finish", done._replace(record={"summary": "x", "not_done": []})).code == "nonce"
-    assert world.refused("assign", Assign(worker("w1"), nonce="n", keep=True)).code == "gone"
+    assert world.refused("assign", Assign(worker("w1"), nonce="n")).code == "gone"
     world.check()
 
 

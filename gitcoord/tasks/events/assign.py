@@ -52,7 +52,6 @@ class Assign(NamedTuple):
     ttl: int = 0
     base: str = ""
     nonce: str = ""
-    keep: bool = False
     only: tuple[tuple[str, str, str], ...] | None = None  # expired claims to end; None: all that conflict
     lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
     asked: str | None = None  # the id that was asked for, where another is looked back at
@@ -64,7 +63,7 @@ def decide(state: State, command: Assign, world: World) -> Decision:
     admitted = admit(state, command.actor, world)
     if command.id:
         number_of(command.id)
-    early = _repeat(state, command) if command.keep else None
+    early = _repeat(state, command) if command.nonce else None
     if early is not None:
         return early
     chain = Chain(state, command.actor.agent, world)
@@ -166,7 +165,7 @@ def _give(
         open_session(own, command.actor, world, admitted)
         beat = next_heartbeat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
         beats = [*beats, beat] if beat is not None else beats
-    memo = _memo(command) if command.keep else None
+    memo = _memo(command) if command.nonce else None
     if own_claim(own.state, task_item(task.id), own.agent) is not None:
         own.grants = False  # until it is assigned, others that wait must not get it
         release_items(own, world, [task_item(task.id)], dirty=True)
@@ -283,8 +282,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
     asked = str(last.keep.get("id", "")) if last.keep is not None else None
     command = Assign(
-        as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
-        last.keep is not None, expired_keys(events), lapsed_ids(events), asked,
+        as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "",
+        first.nonce if last.keep is not None else "", expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
     return [Recalled(decide, command)]
 

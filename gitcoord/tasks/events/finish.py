@@ -45,7 +45,6 @@ class Finish(NamedTuple):
     record: Record
     dirty: bool = False
     nonce: str = ""
-    keep: bool = False
 
 
 def decide(state: State, command: Finish, world: World) -> Decision:
@@ -54,14 +53,14 @@ def decide(state: State, command: Finish, world: World) -> Decision:
     raise_if(barred(state, command.actor, world))
     memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
     task = the_task(state, command.id)
-    first = remembered(state, command.actor.agent, command.nonce, memo) if command.keep else None
+    first = remembered(state, command.actor.agent, command.nonce, memo) if command.nonce else None
     if first is not None:
         return Decision([], [], {"task": task.to_json(), "released": [], "repeated": True})
     raise_if(not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task))
     chain = Chain(state, command.actor.agent, world)
     released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     body = {"id": command.id, "outcome": command.outcome, "result": result}
-    chain.add("finish", body, memo if command.keep else None)
+    chain.add("finish", body, memo if command.nonce else None)
     after = the_task(chain.state, command.id)
     beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
@@ -89,7 +88,9 @@ def to_release(state: State, world: World, actor: Actor, task: Task) -> tuple[It
 def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     first, last = events[0], events[-1]
     outcome = FAILED if last.body["outcome"] == FAILED else DONE
-    command = Finish(actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None)
+    command = Finish(
+        actor, last.body["id"], outcome, last.body["result"], True, first.nonce if last.keep is not None else ""
+    )
     return [Recalled(decide, command)]
 
 

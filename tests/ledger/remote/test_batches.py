@@ -114,8 +114,8 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     authorities, attempts = [], []
     for agent in ("ann", "zoe"):
         authority = remote.RemoteAuthority(ctx)
-        order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
-        attempt = authority.decide(Proposal(claims._decide_take, order, (), False))
+        order = Take(Actor(agent), (Item("path", f"of/{agent}"),))
+        attempt = authority.decide(Proposal(claims._decide_take, order, (), False, nonce=agent))
         assert attempt is not None and attempt.operations
         authorities.append(authority)
         attempts.append(attempt)
