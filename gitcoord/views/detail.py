@@ -14,6 +14,7 @@ _LISTS = (
 )  # fmt: skip
 _NAMES = ("path", "agent", "id", "owner", "subject")
 _TIMES = ("since", "at")
+_WORDS = {"silent": "expired"}
 _SECONDS = "_seconds"
 
 
@@ -35,7 +36,7 @@ def _is_about(row: Row, subject: str) -> bool:
 def _fields(row: Row) -> Iterator[Line]:
     for key, value in row.items():
         if value:
-            name = key.removesuffix(_SECONDS).replace("_", " ")
+            name = _WORDS.get(key, key.removesuffix(_SECONDS).replace("_", " "))
             yield Line(((f"  {name}: ", "dim"), (printable(_shown(key, value)), "")))
 
 

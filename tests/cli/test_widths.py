@@ -6,13 +6,14 @@ import pytest
 
 from gitcoord.terminal.fit import columns, fitted
 from tests.cli.support import World
-from tests.support import CLAIM, COORD
+from tests.cost import SECTIONS
+from tests.support import CLAIM, COORD, HANDOFF
 
 LONG = "docs/" + "long-directory/" * 12 + "guide.md"
 WIDE = "src/" + "日本語" * 25 + ".py"
 LISTS = (
     "claim list", "coord status", "coord agents", "coord task list", "coord log", "coord contention", "coord land --list", "coord resources",
-    "coord journal show -n 5", f"coord why {LONG}",
+    "coord journal show -n 5", f"coord why {LONG}", "coord worktree list", "handoff list",
 )  # fmt: skip
 
 
@@ -25,6 +26,10 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> World:
         world.claim("--", LONG, agent=agent)
         world.claim("--queue", "-m", "広い " * 30, "--", LONG, agent=agent)
     assert world.coord("task", "add", "日本語" * 20, "--path", LONG).code == 0
+    world.git("branch", "topic/" + "branch" * 12)
+    world.git("worktree", "add", "-q", str(world.top.parent / ("tree" * 20)), "topic/" + "branch" * 12)
+    done = world.run(HANDOFF, ("new", "--to", "erin", *SECTIONS), "alice")
+    assert done.code == 0, done
     world.take("@land/main", "-m", "topic/" + "x" * 150)
     world.claim("--queue", "@land/main", "-m", "日本語" * 30, agent="carol")
     return world
@@ -34,7 +39,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.mark.parametrize("line", LISTS)
 def test_every_line_fits(crowded: World, line: str, width: int) -> None:
     command, *words = line.split()
-    argv = CLAIM if command == "claim" else COORD
+    argv = {"claim": CLAIM, "coord": COORD, "handoff": HANDOFF}[command]
     done = crowded.at_terminal(*words, argv=argv, env={"NO_COLOR": "1"}, columns=width)
     assert done.code == 0 and done.out.strip()
     assert [text for text in done.out.splitlines() if columns(text) > width] == []
