@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,46 @@ def test_an_earlier_moment(world: World, page: Page) -> None:
     assert [row["agent"] for row in now["claims"]] == ["bob"] and not now["past"]
     assert page.get("overview", seq=10_000).json["seq"] == now["seq"], "the last one before it"
     assert page.get("rows", list="claims", seq=first).json["rows"][0]["agent"] == "alice"
+
+
+def test_the_state_after_any_event(world: World, page: Page) -> None:
+    """As it was told right after each event."""
+    then = {}
+    for words, agent in (("take src/a.py", "alice"), ("take --queue src/a.py", "bob"), ("release src/a.py", "alice"), ("take src/b.py", "alice")):  # fmt: skip
+        assert world.claim(*words.split(), agent=agent).code in (0, 3)
+        now = page.get("overview").json
+        then[now["seq"]] = _what_lasts(now)
+    assert len(then) == 4
+    for seq in range(1, max(then) + 1):
+        found = page.get("overview", seq=seq).json
+        assert found["seq"] == seq and (seq not in then or _what_lasts(found) == then[seq])
+
+
+def _what_lasts(model: dict[str, Any]) -> list[object]:
+    """What follows from the ledger alone."""
+    claims = [(row["path"], row["agent"], row["token"], row.get("waiters")) for row in model["claims"]]
+    return [claims, model.get("waits"), model["landing"], model["tasks"], [row["agent"] for row in model["agents"]]]
+
+
+def test_agents_show_what_they_hold(world: World, page: Page) -> None:
+    world.take("a", "b", "c", "d")
+    id = world.coord("task", "add", "Fix it", "--json").json["tasks"][0]["id"]
+    world.coord("task", "take", id)
+    world.take("src/x", agent="bob")
+    told = page.get("overview").json
+    rows = {row["agent"]: row for row in told["agents"]}
+    assert rows["alice"]["holds"] == {"count": 4, "paths": ["a", "b", "c"]} and rows["alice"]["tasks"] == [id]
+    assert rows["bob"]["holds"] == {"count": 1, "paths": ["src/x"]} and rows["bob"]["tasks"] == []
+    assert told["activities"] == {"alive": 2}
+    found = page.get("rows", list="agents", find="bob").json["rows"]
+    assert [row["holds"]["count"] for row in found] == [1]
+
+
+def test_a_deploy_that_failed_is_no_success(world: World, page: Page) -> None:
+    world.commit({".gitcoord/config": '[deploy "good"]\n\tverify = true\n[deploy "bad"]\n\tverify = false\n'})
+    for target in ("good", "bad"):
+        world.coord("deploy", target, "--", "true")
+    assert {row["target"]: row["succeeded"] for row in page.get("overview").json["deploys"]} == {"good": True, "bad": False}  # fmt: skip
 
 
 def test_pages_of_a_long_list(world: World, page: Page) -> None:

@@ -89,6 +89,18 @@ def test_slow_clients_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         assert b"".join(iter(lambda: waiting.recv(4096), b"")).endswith(b"\r\n\r\nbegu")
 
 
+def test_connections_above_the_limit_are_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by the clock: the others are still there, and answered."""
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 1000)
+    with _served(_Slow()) as page, ExitStack() as stack:
+        kept = [stack.enter_context(raw(page, b"GET / HTTP/1.1\r\n")) for _ in range(5)]
+        assert _is_closed(stack.enter_context(raw(page, b"")))
+        for connection in kept:
+            connection.sendall(b"Host: x\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+
+
 def test_a_thousand_connections(page: tuple[Page, int]) -> None:
     found, pid = page
     at_rest = open_files(pid)

@@ -121,6 +121,9 @@ def test_an_event_is_shown_without_reloading(world: World, opened: Browser) -> N
     opened.shows("#events", "claim src/live.py by fred: just now")
     opened.click(f'[data-key="event {token - 2}"]')
     opened.shows("#past", f"after event {token - 2}")
+    opened.click('#claims [data-key="path src/login.py"]')
+    opened.shows("#detail", "This is as it is now")
+    opened.keys(Keys.ESCAPE)
     opened.lacks("#claims", "src/live.py")
     assert "Kill" not in opened.text("main"), "the past cannot be changed"
     world.take("src/later.py", agent="fred")
@@ -404,7 +407,7 @@ def test_every_row_names_its_source(opened: Browser) -> None:
 def test_pictures(world: World, opened: Browser, tmp_path: Path) -> None:
     """Written to docs/ where GITCOORD_SCREENSHOTS is set."""
     place = ROOT / "docs" if SCREENSHOTS else tmp_path
-    _picture(opened, place / "page.png", height=1000)
+    _picture(opened, place / "page.png", height=1180)
     _picture(opened, place / "page-dark.png", height=1000, dark=True)
     _picture(opened, place / "page-phone.png", width=390, height=844)
     opened.emulate()
@@ -414,6 +417,7 @@ def test_pictures(world: World, opened: Browser, tmp_path: Path) -> None:
     opened.keys(Keys.ESCAPE)
 
 
-def _picture(browser: Browser, file: Path, *, width: int = 1200, height: int, dark: bool = False) -> None:
+def _picture(browser: Browser, file: Path, *, width: int = 1280, height: int, dark: bool = False) -> None:
+    browser.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.emulate(width=width, height=height, dark=dark)
     assert browser.driver.save_screenshot(str(file)) and file.read_bytes()[:4] == b"\x89PNG"

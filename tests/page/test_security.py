@@ -9,7 +9,7 @@ import pytest
 
 from gitcoord.page.security import MOST_SESSIONS, Sessions, host_name, is_loopback, of_another_user, serves
 from tests.cli.support import World
-from tests.page.support import Page, acting, raw, serving
+from tests.page.support import Page, acting, first_url, process, raw, serving
 
 JSON = {"Content_Type": "application/json"}
 
@@ -118,6 +118,20 @@ def test_a_used_link_and_wrong_ones(world: World, page: Page) -> None:
     for key in ("x", page.key, page.cookie.partition("=")[2]):
         assert again.open(key).status == 401
     assert "set-cookie" not in again.send("GET", "/").headers
+
+
+def test_nothing_of_an_earlier_start_is_good(world: World) -> None:
+    """Neither cookie and page key, nor the link that was printed then: they are kept in memory alone."""
+    with serving(world) as first:
+        assert first.open().status == 200 and first.get("overview").status == 200
+        with process(world) as started:
+            unused = Page(first_url(started))
+        proof, port = first.proof, first.port
+    with serving(world, "--port", str(port)) as page:
+        assert page.send("GET", "/api/overview", None, **proof).status == 401
+        for key in (first.link_key, unused.link_key):
+            assert page.open(key).status == 401
+        assert page.open().status == 200
 
 
 def test_the_cookie_and_the_headers(world: World) -> None:

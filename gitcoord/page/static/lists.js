@@ -124,6 +124,7 @@ function landingRows(landing) {
 
 const KINDS = {task: "task", guard: "agent", deadlock: "agent", wait: "path", expired: "path", approval: "path", expiring: "agent", slow: "path", "old-copy": "path", deploy: "path"};
 
+// The detail of a landing has what its help would print.
 export function needRow(need, pressing) {
   const asked = need.kind === "approval" && state.model.approvals.find((a) => a.source === need.source && a.path === need.subject);
   const [kind, subject] = asked ? ["approval", asked.approval] : need.kind === "landing" ? ["landing", need.agent] : [KINDS[need.kind], need.subject];
@@ -133,6 +134,6 @@ export function needRow(need, pressing) {
     el("strong", {class: "kind", text: need.kind}),
     el("div", null,
       kind ? link(kind, subject, need.message, 500) : bdi(need.message, 500),
-      el("p", {class: "dim"}, need.help ? el("code", null, bdi(need.help, 300)) : "", " ", el("span", null, "[", bdi(need.source, 100), need.since ? ", " : "", when(need.since), "]"))),
+      el("p", {class: "dim"}, need.help && need.kind !== "landing" ? el("code", null, bdi(need.help, 300)) : "", " ", el("span", null, "[", bdi(need.source, 100), need.since ? ", " : "", when(need.since), "]"))),
     buttons);
 }
