@@ -27,6 +27,8 @@ test_checkout() {
         set -- --timeout=7200 "$@"
     fi
     [ -n "$soak" ] || test_place
+    # Once, while mypy runs: workers that begin at the same time would each compile all of them.
+    [ -d tests/base/__pycache__ ] || .venv/bin/pytest --collect-only -q >/dev/null 2>&1 || true
     # More workers than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
     set -- -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) * 2 + 2))" --dist worksteal "$@"
     if [ -z "$newer_git" ]; then

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,7 @@ def _use_memory() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     global _place
+    gc.disable()  # until all tests are collected
     if "TMPDIR" not in os.environ:
         _use_memory()
     _place = tempfile.mkdtemp(prefix="gitcoord-tests-")
@@ -128,13 +130,34 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.addaudithook(_guard)
 
 
+_GIT_MARKS = ("newer_git", "both_gits")
+
+
+@cache
+def _names_git_mark(path: Path) -> bool:
+    """Whether tests of this file may have one of these marks, also by a parameter that brings it."""
+    text = path.read_text()
+    return any(word in text for word in (*_GIT_MARKS, "WAYS", "REFTABLE"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read only files with a test of this run, in the run with a newer git, where those are few."""
+    if config.getoption("markexpr") != " or ".join(_GIT_MARKS) or not collection_path.match("test_*.py"):
+        return None
+    return not _names_git_mark(collection_path) or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run slow tests first, so that the last one does not run alone."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    for item in items:
+        if any(item.get_closest_marker(mark) for mark in _GIT_MARKS):
+            assert _names_git_mark(item.path), f"{item.path} is not found in the run with a newer git"
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Imported modules and collected tests stay to the end: the garbage collector need not look at them again and again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -82,32 +82,40 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """One install for the tests that only look at it."""
-    made = Home(tmp_path_factory.mktemp("installed") / "a home, with 'blanks'")
-    assert made.install().returncode == 0
-    return made
+class Kept(Home):
+    """One installation for all tests, put back before each that follows a change: an installation knows where it is."""
+
+    changed = False
+
+    def put_back(self) -> Home:
+        if self.changed:
+            for directory in self.path.parent.iterdir():
+                if directory.name != "copy":
+                    shutil.rmtree(directory)
+            shutil.copytree(self.path.parent / "copy", self.path, symlinks=True)
+            self.changed = False
+        return self
 
 
 @pytest.fixture(scope="module")
-def _kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    place = tmp_path_factory.mktemp("kept")
-    made = Home(place / "home")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    made = Kept(tmp_path_factory.mktemp("kept") / "a home, with 'blanks'")
     made.ok(INSTALLER)
-    shutil.copytree(made.path, place / "copy", symlinks=True)
+    shutil.copytree(made.path, made.path.parent / "copy", symlinks=True)
     return made
 
 
 @pytest.fixture
-def ready(_kept: Home) -> Home:
-    """A home with an installation in it, the same for all tests and put back each time: an installation knows where it is."""
-    place = _kept.path.parent
-    for directory in place.iterdir():
-        if directory.name != "copy":
-            shutil.rmtree(directory)
-    shutil.copytree(place / "copy", _kept.path, symlinks=True)
-    return _kept
+def installed(kept: Kept) -> Home:
+    """An installation for tests that only use it."""
+    return kept.put_back()
+
+
+@pytest.fixture
+def ready(kept: Kept) -> Iterator[Home]:
+    """An installation for tests that change it."""
+    yield kept.put_back()
+    kept.changed = True
 
 
 # --- what it installs ---------------------------------------------------------------------------------------------
@@ -182,20 +190,14 @@ def test_xdg_data_home_and_prefix(home: Home, tmp_path: Path) -> None:
     assert snapshot(home.path) == {}
 
 
-def test_the_mcp_server_comes_along_unless_it_is_left_out(home: Home, installed: Home) -> None:
-    home.ok(INSTALLER, "--without-mcp")
-    missing = home.run("git", "coord", "mcp")
-    assert missing.returncode == 2 and "./install.sh --with-mcp" in missing.stderr
-    assert home.run(INSTALLER, "--with-mcp", "--dry-run").returncode == 0, "the default by its name"
-    assert installed.ok("git", "coord", "mcp") == ""  # its client is gone at once
-
-
-def test_the_page_comes_along_unless_it_is_left_out(home: Home, installed: Home, tmp_path: Path) -> None:
-    home.ok(INSTALLER, "--without-page")
+def test_page_and_mcp_server_come_along_unless_they_are_left_out(home: Home, installed: Home, tmp_path: Path) -> None:
+    home.ok(INSTALLER, "--without-mcp", "--without-page")
     home.ok("git", "init", "-q", tmp_path)
-    missing = home.run("git", "coord", "page", cwd=tmp_path)
-    assert missing.returncode == 2 and "./install.sh --with-page" in missing.stderr
-    assert home.run(INSTALLER, "--with-page", "--dry-run").returncode == 0, "the default by its name"
+    for part in ("mcp", "page"):
+        missing = home.run("git", "coord", part, cwd=tmp_path)
+        assert missing.returncode == 2 and f"./install.sh --with-{part}" in missing.stderr
+        assert home.run(INSTALLER, f"--with-{part}", "--dry-run").returncode == 0, "the default by its name"
+    assert installed.ok("git", "coord", "mcp") == ""  # its client is gone at once
     assert "gitcoord is not set up" in installed.run("git", "coord", "page", "--no-open", cwd=tmp_path).stderr
 
 

@@ -57,7 +57,7 @@ def test_every_run_succeeds_beside_writers(project: Project) -> None:
     assert project.coord("install-hooks").code == 0
     failed = []
     with writers(project):
-        for number in range(soak(6, 60)):
+        for number in range(soak(2, 60)):
             for words in MAINTENANCE:
                 done = subprocess.run(
                     ["git", *words], cwd=project.repo, env=project.env, capture_output=True, text=True, check=False

@@ -59,7 +59,7 @@ def play_freely(place: Arena, *choices: Row, count: int = 1 << 30, seconds: floa
 # --- one path -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count, rounds", [(2, soak(30, 3000)), (8, soak(12, 2000)), (64, soak(2, 300))])
+@pytest.mark.parametrize("count, rounds", [(2, soak(30, 3000)), (8, soak(12, 2000)), (soak(24, 64), soak(2, 300))])
 def test_one_path_has_one_winner(project: Project, loops: Housekeeping, count: int, rounds: int) -> None:
     began = time.monotonic()
     with arena(project, count) as place:

@@ -12,11 +12,16 @@ from gitcoord.simulation.run import simulate, simulate_crowd
 from tests.races.support import soak
 
 _CHUNK = 50
-# Seeds that catch most mutants: tried first, to save time.
-_SHARP = (1, 3, 4, 8, 18, 19, 27, 45, 491)
+# A seed that catches it, tried first to save time; 1 and 3 catch the others.
+_SHARP = {
+    "overlap-unseen": 19, "units-pairwise": 22, "never-expires": 18, "no-epoch": 491, "kill-frees-nothing": 9, "killed-goes-on": 8,
+    "replay-differs": 4, "overtaken-by-the-overtaken": 18, "kept-for-ever": 18, "grant-takes-away": 8, "reservation-never-expires": 155,
+    "wait-outlives-session": 8, "no-reduction-test": 27, "no-reduction-test-on-handoff": 27, "takeover-in-part": 19,
+    "second-request-forgotten": 4,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("first", range(0, soak(300, 10_000), _CHUNK))
+@pytest.mark.parametrize("first", range(0, soak(200, 10_000), _CHUNK))
 def test_the_invariants_hold(first: int, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["--seeds", str(_CHUNK), "--first", str(first)])
     assert code == 0, capsys.readouterr().out
@@ -30,7 +35,7 @@ def test_seeds_that_once_failed(seed: int) -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_deliberate_fault_is_caught(name: str) -> None:
     with mutated(name):
-        seeds = [*_SHARP, *(seed for seed in range(200) if seed not in _SHARP)]
+        seeds = (_SHARP.get(name, 1), 3, *range(200))
         assert any(simulate(seed).violation for seed in seeds)
 
 
@@ -50,7 +55,7 @@ def test_the_faults_happen() -> None:
     wanted = {
         "dies", "loses its last", "is cut for", "jumps", "epoch by", "expire by", "kill by", "the gate refuses", "accept by", "takeover by", "unhalt by",
     }  # fmt: skip
-    for seed in [*_SHARP, *range(60)]:
+    for seed in [*_SHARP.values(), *range(60)]:
         told = "\n".join(line for _, line in simulate(seed).lines)
         wanted = {words for words in wanted if words not in told}
         if not wanted:

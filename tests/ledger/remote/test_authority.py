@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -206,9 +207,10 @@ def test_a_verdict_without_the_remote_says_how_old_it_is_and_is_none_beyond_the_
     fleet.bare.rename(fleet.place / "away.git")
     age_contact(one, 4 * 60)
     told = one.claim("check", "src/db.py", "a", agent="alice")
-    assert told.code == 0 and told.out == "src/db.py: yes, free, as of 4m ago\na: yes, yours, as of 4m ago\n", told
+    lines = re.sub(r"4m\d+s", "4m", told.out).splitlines()  # a slow test is seconds late
+    assert told.code == 0 and lines == ["src/db.py: yes, free, as of 4m ago", "a: yes, yours, as of 4m ago"], told
     age_contact(one, 6 * 60)
-    assert "yes, free, as of 10m ago" in one.claim("check", "src/db.py", agent="alice").out
+    assert "yes, free, as of 10m" in one.claim("check", "src/db.py", agent="alice").out
     for words in (("a",), ("src/db.py", "a")):  # another may have taken it: its ttl is 5m
         refused(one.claim("check", "--json", *words, agent="alice"), "unreachable", 5)
     age_contact(one, 21 * 60)
