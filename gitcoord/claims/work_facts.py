@@ -110,8 +110,11 @@ def within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
     named = [commit for commit in commits if is_oid(commit)]
     there = [commit for commit, oid in zip(named, ctx.store.resolve(named)) if oid is not None]
     outside: set[str] = set()
-    for place in places if there else ():
-        answer = list_outside(ctx.repo.env, there, place)
+    for place in places:
+        asked = [commit for commit in there if commit != place]
+        if not asked:
+            continue
+        answer = list_outside(ctx.repo.env, asked, place)
         outside.update(answer.require(f"git cannot tell what {place} contains").lines)
     return [commit for commit in there if commit not in outside]
 

@@ -5,7 +5,7 @@ Where git cannot tell, CouldNotJudge is raised: unknown is never "up to date".
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, GitcoordError, Unreachable, UsageError
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, UsageError
 from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.work_facts import usual_remote
@@ -21,35 +21,17 @@ from gitcoord.git.commands.objects import (
     merge_tree,
 )
 from gitcoord.git.commands.refs import for_each_ref, rev_parse_commit
-from gitcoord.git.commands.remotes import fetch_branch
-from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import read_file
-from gitcoord.git.locks.owners import LockNotes
-from gitcoord.git.process import Answer, Env, without_grafts
+from gitcoord.git.process import without_grafts
 from gitcoord.git.store import move
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
+from gitcoord.ledger.remote.user_refs import fetch_sync
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import Resource
-from gitcoord.startup.annotations import Callable
 
-Command = Callable[[Env, Deadline, LockNotes, str, str], Answer]
-
-_TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
-
-
-def ask_remote(ctx: Context, remote: str, command: Command, ref: str) -> Answer:
-    """The answer of a command that contacts the remote, within the time limit for it."""
-    env = dict(ctx.repo.env)
-    if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
-        env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # no password prompt in the middle of a check
-    with ctx.deadline(remote).request(changes=False) as deadline:
-        answer = command(env, deadline, ctx.notes, remote, ref)
-        if not answer.code:
-            deadline.answered()
-        return answer
 
 
 def sync_name(snapshot: Snapshot) -> str:
@@ -104,25 +86,6 @@ def staleness(
     if last is None:
         return found
     return found._replace(last=last, contains_last=_contains(ctx, commit, last.commit, remote))
-
-
-def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
-    refspec = f"+refs/heads/{sync}:refs/remotes/{remote}/{sync}"
-    for _ in range(_TRIES):
-        code, _, complaint = ask_remote(ctx, remote, fetch_branch, refspec)
-        if not code:
-            return
-        if "cannot lock ref" not in complaint:
-            break
-        ctx.host.pause(0.05)  # another process fetches the same branch
-    again = f"git fetch {shell_word(remote)} {shell_word(sync)}"
-    why = printable(complaint.split("\n")[0])
-    if "couldn't find remote ref" in complaint:
-        raise CouldNotJudge(
-            f"'{printable(remote)}' has no branch '{printable(sync)}'",
-            hints=(f"put it there: git push {shell_word(remote)} {shell_word(sync)}",),
-        )
-    raise Unreachable(f"'{printable(remote)}' cannot be fetched from: {why}", hints=(f"see what it says: {again}",))
 
 
 def _tips(ctx: Context, remote: str, sync: str) -> list[str]:

@@ -117,8 +117,8 @@ class Gate(GateBase):
         """
         if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and self._branch() == move.ref):
             return False
-        from gitcoord.deploy.staleness import ask_remote
         from gitcoord.git.commands.remotes import look_at_ref
+        from gitcoord.ledger.remote.user_refs import ask_remote
 
         return f"{move.new}\t{move.ref}" in ask_remote(self._ctx, self.remote, look_at_ref, move.ref).lines
 
@@ -146,11 +146,21 @@ class Gate(GateBase):
                     f"or have a branch brought onto it, in turn: {landing}",
                 ),
             )
+        return self._brought(remote, move._replace(old=old), is_sync=is_sync)
+
+    def landing(self, remote: str, move: RefUpdate) -> Verdicts:
+        """Trunk, as a landing in its turn moves it. Both commits are here."""
+        self.in_turn = True
+        return self._brought(remote, move, is_sync=True)
+
+    def _brought(self, remote: str, move: RefUpdate, *, is_sync: bool) -> Verdicts:
+        """The commits that a push brings. `move.old`: '' where it is not here."""
+        old = move.old
         deploys = self._deploys(remote, move.ref)
         stale = self._stale(deploys, move.new)
         stale += self._unfinished(deploys, move.new)
         known = self._accepted(remote, old, is_sync=is_sync)
-        steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=True)
+        steps = self._steps(move, known, strict=is_sync, gated=True)
         commit = (old if is_sync else "") or self._policy_commit()
         outcome = self._judge(commit, steps, pushed=True, lands=lambda: bool(deploys) or self._is_gated(move.ref))
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)

@@ -121,7 +121,8 @@ class GateBase:
         if not strict or not move.old:
             return steps
         touched = {change.path for step in steps for change in step.changes}
-        if not self._is_ancestor(move.old, move.new):
+        follows = any(move.old in step.parents for step in steps)  # as nearly always: git need not be asked
+        if not follows and not self._is_ancestor(move.old, move.new):
             touched = set()  # not a fast-forward: the new commits do not build on the old tip
         rest = [change for change in net_changes(self._ctx, move.old, move.new) if change.path not in touched]
         for commit in self._tracking():

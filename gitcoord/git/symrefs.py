@@ -28,6 +28,12 @@ def follow(repo: Repo, ref: RefName, *, files: bool = True) -> list[RefName]:
     return chain
 
 
+def branch_here(repo: Repo, *, files: bool = True) -> str:
+    """The full name of the branch that is checked out; '' where HEAD is detached. `files`: see `follow`."""
+    found = follow(repo, "HEAD", files=files)[-1]
+    return "" if found == "HEAD" else found
+
+
 def _target(repo: Repo, ref: RefName) -> str:
     """The target of a symbolic ref; '' for any other ref. git writes it as text; very old ones are links of the file system."""
     path = f"{repo.common_dir if ref.startswith('refs/') else repo.git_dir}/{ref}"

@@ -13,7 +13,7 @@ from gitcoord.sessions.identity import note_heard, of_event, subagent_of
 from gitcoord.shell.effects import BUILD, CAREFUL, FAILED, SHARED, FileEffect
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators.tool_event import BEFORE, ToolEvent
-from gitcoord.world.open import _preload
+from gitcoord.world.open import preload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def home_of(invocation: Invocation) -> str:
 
 def _shell_effects(invocation: Invocation, command: str, cwd: str) -> tuple[FileEffect, ...]:
     """The effects of a shell command. CouldNotJudge if the parser is not installed."""
-    _preload("shell")
+    preload("shell")
     from gitcoord.shell.parse import analyse
 
     found = analyse(command, cwd=cwd, home=home_of(invocation))

@@ -6,15 +6,11 @@ import _signal as signal  # the whole module takes milliseconds to load
 
 from gitcoord.base.errors import UsageError, refused
 from gitcoord.git.locks import flock
-from gitcoord.landing import resolve
-from gitcoord.landing.cli_finish import note_finished
-from gitcoord.landing.cli_land import Command, order_of, say_finished
-from gitcoord.landing.cli_look import dry_run, list_queue
-from gitcoord.landing.cli_resolve import give_up, go_on
-from gitcoord.landing.service import Trunk, finish_open
+from gitcoord.landing.trunk import Trunk
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
+from gitcoord.world.open import preload
 
 
 def land(call: Call, values: Values, words: list[str]) -> int:
@@ -23,29 +19,60 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     if len(modes) > 1 or (words and modes in (["list"], ["continue"], ["abort"])):
         raise UsageError("--list, --continue, --abort and --dry-run stand alone", hints=("git coord land -h",))
     if values.get("list"):
+        from gitcoord.landing.cli_look import list_queue
+
         return list_queue(call)
-    actor = call.actor()
     trunk = Trunk(call.ctx, read_snapshot(call.ctx))  # NotInitialised before anything is written
     if values.get("dry-run"):
-        return dry_run(call, actor, trunk, *order_of(call, values, words, actor, trunk))
-    lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
-    if lock < 0:
-        raise refused("landing", f"another process lands under the name of '{actor.agent}'", "git coord land --list")
+        from gitcoord.landing.cli_look import dry_run
+        from gitcoord.landing.cli_order import order_of
+
+        actor = call.actor()
+        return dry_run(call, actor, trunk, order_of(call, values, words, actor, trunk))
+    if not values.get("abort"):
+        trunk.begin_fetch()  # it takes as long as loading the rest
+    preload("landing")
+    lock = -1
     # As Ctrl-C: what was begun is given back.
     before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        if values.get("abort"):
-            return give_up(call, actor, trunk)
-        finished = finish_open(call.ctx, actor, trunk)
-        note_finished(call, finished)
-        if values.get("continue"):
-            return go_on(call, actor, trunk)
-        resolve.require_none(call.ctx, actor.agent)
-        order, rules = order_of(call, values, words, actor, trunk)
-        if any((row.agent, row.branch, row.tip) == (actor.agent, order.branch, order.tip) for row in finished):
-            return say_finished(call, order, finished)
-        return Command(call, values, actor, trunk, order, rules).run()
+        actor = call.actor()
+        lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
+        if lock < 0:
+            raise refused(
+                "landing", f"another process lands under the name of '{actor.agent}'", "git coord land --list"
+            )
+        return _in_lock(call, values, words, trunk)
     finally:
-        flock.release(lock)
+        trunk.finish_fetch()
+        if lock >= 0:
+            flock.release(lock)
         for number, handler in before.items():
             signal.signal(number, handler)  # for a process that lives on
+
+
+def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:
+    """Land, go on or give up, as the only process of this agent that does."""
+    from gitcoord.landing import resolve
+    from gitcoord.landing.cli_answer import say_finished
+    from gitcoord.landing.cli_finish import note_finished
+    from gitcoord.landing.cli_land import Command
+    from gitcoord.landing.cli_order import order_of
+    from gitcoord.landing.service import finish_open
+
+    actor = call.actor()
+    if values.get("abort"):
+        from gitcoord.landing.cli_resolve import give_up
+
+        return give_up(call, actor, trunk)
+    finished = finish_open(call.ctx, actor, trunk)
+    note_finished(call, finished)
+    if values.get("continue"):
+        from gitcoord.landing.cli_resolve import go_on
+
+        return go_on(call, actor, trunk)
+    resolve.require_none(call.ctx, actor.agent)
+    order = order_of(call, values, words, actor, trunk)
+    if any((row.agent, row.branch, row.tip) == (actor.agent, order.branch, order.tip) for row in finished):
+        return say_finished(call, order, finished)
+    return Command(call, values, actor, trunk, order).run()

@@ -15,7 +15,9 @@ from gitcoord.git.process import Environ
 from gitcoord.landing.bring import tree_of
 from gitcoord.landing.model import MAX_CHECKS, Rules
 from gitcoord.landing.scratch import Scratch
+from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import Turn
+from gitcoord.startup.annotations import Iterable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row
 
@@ -30,16 +32,15 @@ class CheckFailed(GitcoordError):
 
 
 class Checks:
-    """The checks of one landing. A tree is checked once."""
+    """The checks of one landing. The same files are checked once."""
 
-    def __init__(self, call: Call, rules: Rules, added: list[str], turn: Turn) -> None:
+    def __init__(self, call: Call, trunk: Trunk, added: list[str], turn: Turn) -> None:
         self._call = call
-        self._commands = [*rules.checks, *added][:MAX_CHECKS]
-        self._timeout = rules.timeout
-        self._guarded = rules.guarded
+        self._trunk = trunk
+        self._added = added
         self.tick = turn.tick  # called while a check runs
         self._scratch = Scratch(call.ctx)
-        self._known: dict[str, list[Row] | CheckFailed] = {}  # by the files that were checked
+        self._known: dict[tuple[str, tuple[str, ...]], list[Row] | CheckFailed] = {}  # by the files and the commands
 
     def __enter__(self) -> Checks:
         return self
@@ -49,41 +50,43 @@ class Checks:
 
     def run(self, old: str, commit: str) -> list[Row]:
         """Run all checks on this commit, with the guarded files of `old`, the tip of trunk; CheckFailed at the first that fails."""
-        if not self._commands:
+        rules = self._trunk.rules(old)  # trunk may have other checks than when this command began
+        commands = (*rules.checks, *self._added)[:MAX_CHECKS]
+        if not commands:
             return []
         env = self._call.ctx.repo.env
-        guarded = [rev_parse(env, f"{old}:{path.rstrip('/')}").text for path in self._guarded]
-        tree = " ".join([tree_of(env, commit), *guarded])
-        if tree not in self._known:
+        guarded = [rev_parse(env, f"{old}:{path.rstrip('/')}").text for path in rules.guarded]
+        key = " ".join([tree_of(env, commit), *guarded]), commands
+        if key not in self._known:
             try:
-                self._known[tree] = self._run_all(old, commit)
+                self._known[key] = self._run_all(old, commit, rules, commands)
             except CheckFailed as error:
-                self._known[tree] = error
-        known = self._known[tree]
+                self._known[key] = error
+        known = self._known[key]
         if isinstance(known, CheckFailed):
             raise known
         return known
 
-    def _run_all(self, old: str, commit: str) -> list[Row]:
+    def _run_all(self, old: str, commit: str, rules: Rules, commands: Iterable[str]) -> list[Row]:
         from gitcoord.sessions.cli_supervisor import become_subreaper
 
         become_subreaper()
         place = self._scratch.fill(commit)
-        changed = self._scratch.take_from(old, commit, self._guarded)
+        changed = self._scratch.take_from(old, commit, rules.guarded)
         if changed:
             self._call.screen.note(f"checked with trunk's {printable(', '.join(changed[:5]))} ([land] guarded)")
-        return [self._run(command, place, commit) for command in self._commands]
+        return [self._run(command, place, commit, rules.timeout) for command in commands]
 
-    def _run(self, command: str, place: str, commit: str) -> Row:
+    def _run(self, command: str, place: str, commit: str, timeout: int) -> Row:
         self._call.screen.note(f"checking {commit[:12]}: {printable(command)}")
         began = time.monotonic()
         env = check_environ(self._call.environ)
-        code, output = run_check(command, place, env, self._timeout, self.tick)
+        code, output = run_check(command, place, env, timeout, self.tick)
         seconds = int(time.monotonic() - began)
         if code == 0:
             return {"command": command, "code": 0, "seconds": seconds}
         file = self._keep(commit, output)
-        how = f"ended with {code}" if code is not None else f"took longer than {format_duration(self._timeout)}"
+        how = f"ended with {code}" if code is not None else f"took longer than {format_duration(timeout)}"
         lines = output.decode("utf-8", "replace").rstrip().split("\n")[-_SHOWN:]
         self._call.screen.note(*(f"  {printable(line)}" for line in lines if line.strip()))
         raise CheckFailed(
@@ -95,9 +98,9 @@ class Checks:
     def _keep(self, commit: str, output: bytes) -> str:
         """Keep the output of a failed check; gives its file. The oldest ones go."""
         ctx = self._call.ctx
-        from os.path import realpath
+        from gitcoord.git.locate import resolve
 
-        file = realpath(ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt"))
+        file = resolve(ctx.scratch(f"landing/output/{ctx.host.wall()}-{commit[:12]}.txt"), last=True)
         write_file(file, output)
         directory = file.rpartition("/")[0]
         for name in sorted(list_files(directory))[:-_KEPT]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable
 from gitcoord.landing.model import OpenLanding
-from gitcoord.landing.service import Trunk, finish_open
+from gitcoord.landing.service import finish_open
+from gitcoord.landing.trunk import Trunk
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
 

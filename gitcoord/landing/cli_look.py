@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.names import printable
 from gitcoord.landing.bring import Order, bring
-from gitcoord.landing.cli_land import renumber_of
-from gitcoord.landing.model import Rules
-from gitcoord.landing.service import Trunk, listing, source_of
+from gitcoord.landing.cli_order import renumber_of
+from gitcoord.landing.service import listing
+from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import needed
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -14,17 +14,17 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row, ago
 
 
-def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order, rules: Rules) -> int:
+def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
     ctx, snapshot = call.ctx, read_snapshot(call.ctx)
     old = trunk.known()
     brought = bring(ctx, order, old)
-    renumber = renumber_of(call, rules, order, trunk)
+    renumber = renumber_of(call, order, trunk)
     names = renumber.plan(old, brought.new) if renumber is not None else {}
     rows = [{"from": path, "to": name} for path, name in names.items()]
-    items = needed(ctx, snapshot, source_of(ctx, snapshot, old), actor.agent, order, old, names.values())
+    items = needed(ctx, snapshot, trunk.source(), actor.agent, order, old, names.values())
     result: Row = {
         "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
-        "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": list(rules.checks),
+        "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": list(trunk.rules().checks),
         "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
     }  # fmt: skip
     call.screen.answer(result, ok=not brought.conflicts)
@@ -35,7 +35,7 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order, rules: Rules) 
     call.screen.say(f"{what}: already there" if result["already"] else f"would land {what}")
     call.screen.say(*(f"{printable(path)} would be {printable(name)} there" for path, name in names.items()))
     call.screen.say(*(f"would claim {printable(item.name)}" for item in items))
-    call.screen.say(*(f"would run: {printable(command)}" for command in rules.checks))
+    call.screen.say(*(f"would run: {printable(command)}" for command in trunk.rules().checks))
     return 0
 
 

@@ -6,8 +6,9 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import shell_word
 from gitcoord.landing import resolve
-from gitcoord.landing.cli_land import Command, order_of
-from gitcoord.landing.service import Trunk
+from gitcoord.landing.cli_land import Command
+from gitcoord.landing.cli_order import order_of
+from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import Turn
 from gitcoord.landing.unfinished import conflicts
 from gitcoord.ledger.sessions import Actor
@@ -24,8 +25,8 @@ def go_on(call: Call, actor: Actor, trunk: Trunk) -> int:
     if record["task"]:
         values["task"] = str(record["task"])
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
-    order, rules = order_of(call, values, [str(record["branch"])], actor, trunk)
-    return Command(call, values, actor, trunk, order, rules, int(record["again"]) + 1).run()
+    order = order_of(call, values, [str(record["branch"])], actor, trunk)
+    return Command(call, values, actor, trunk, order, int(record["again"]) + 1).run()
 
 
 def _elsewhere(record: Record) -> UsageError:

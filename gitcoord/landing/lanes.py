@@ -15,17 +15,18 @@ from gitcoord.base.names import LANES
 from gitcoord.claims.events import expire
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.model import all_claims, expiry_of_claim
-from gitcoord.deploy.staleness import ask_remote
 from gitcoord.git.commands.remotes import fetch_branch
 from gitcoord.git.store import RefUpdate
 from gitcoord.landing.bring import Order, bring, tree_of
 from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.landing import Begin
 from gitcoord.landing.model import LEASE, MERGE, OpenLanding, lands_before, open_landings, own_turn
-from gitcoord.landing.service import RECENT, Landing
+from gitcoord.landing.service import Landing
+from gitcoord.landing.trunk import RECENT
 from gitcoord.landing.turn import Turn, changed_paths, turn_over
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.remote.fetch import fetch, store_of
+from gitcoord.ledger.remote.user_refs import ask_remote
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact

@@ -5,9 +5,10 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.errors import UsageError, refused
 from gitcoord.base.names import printable, shell_word
-from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase, symbolic_ref
+from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase
 from gitcoord.git.commands.worktrees import ls_files, status_in, without_location
 from gitcoord.git.files import read_file, remove_file, write_file
+from gitcoord.git.symrefs import branch_here
 from gitcoord.landing.bring import Order
 from gitcoord.landing.model import REBASE
 from gitcoord.landing.unfinished import conflicts, forget_failure, operation_in
@@ -59,9 +60,14 @@ def under_way(ctx: Context) -> str:
     return operation_in(ctx.repo.git_dir)
 
 
+def checked_out(ctx: Context) -> str:
+    """The full name of the branch that is checked out here; '' where HEAD is detached."""
+    return branch_here(ctx.repo, files=ctx.settings.get("extensions.refstorage", "files").lower() == "files")
+
+
 def begin(ctx: Context, order: Order, old: str) -> bool:
     """Let the conflict stand in this work tree, if it has the branch checked out and nothing uncommitted; gives whether it does."""
-    if not ctx.repo.worktree or symbolic_ref(ctx.repo.env).text != f"refs/heads/{order.branch}" or under_way(ctx):
+    if not ctx.repo.worktree or checked_out(ctx) != f"refs/heads/{order.branch}" or under_way(ctx):
         return False
     status = status_in(without_location(ctx.repo.env), ctx.repo.worktree)
     if status.code or any(not entry.startswith("??") for entry in status.entries):

@@ -7,10 +7,9 @@ writes `land`), `land`. At a remote the last three are one push.
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, GitcoordError, StoreError, refused
+from gitcoord.base.errors import Contention, GitcoordError, StoreError
 from gitcoord.base.names import LEDGER
 from gitcoord.claims.model import Claim, turn_item
-from gitcoord.deploy.staleness import fetch_sync
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
 from gitcoord.git.store import RefUpdate, SwapFailed, Update, Verify
@@ -20,9 +19,16 @@ from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin
 from gitcoord.landing.follow import Following, finish_following
-from gitcoord.landing.model import OpenLanding, landing_queue, open_landing, open_landings, own_turn
+from gitcoord.landing.model import (
+    OpenLanding,
+    landing_queue,
+    open_landing,
+    open_landings,
+    own_turn,
+)
 from gitcoord.landing.releases import Releases, released
 from gitcoord.landing.scratch import remove_abandoned
+from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import changed_paths, turn_over
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
@@ -35,12 +41,10 @@ from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
-from gitcoord.policy.reader import Source
 from gitcoord.startup.annotations import Any, Callable
 
 Row = dict[str, Any]
 _TRIES = 20
-RECENT = 3000  # milliseconds: trunk that was fetched so long ago is tried as it is, since the push finds out
 
 
 class Conflict(GitcoordError):
@@ -63,32 +67,6 @@ class NotAllowed(GitcoordError):
 
 class _TrunkMoved(Exception):
     """Somebody else moved trunk meanwhile: it is brought onto the new tip, in the same turn."""
-
-
-class Trunk:
-    """Trunk where work lands: here, or at the remote that decides. A command has one, which knows when it was fetched."""
-
-    def __init__(self, ctx: Context, snapshot: Snapshot) -> None:
-        self._ctx = ctx
-        self.name = format_record(snapshot.state).sync
-        self.ref = f"refs/heads/{self.name}"
-        self._fetched = 0  # when, on the host's monotonic clock; 0: not yet
-        self._here = f"refs/remotes/{ctx.remote}/{self.name}" if ctx.remote else self.ref
-
-    def fetch(self, age: int = 0) -> str:
-        """Its present tip; of a remote one, after a fetch, unless the last one of this command is at most so many milliseconds ago."""
-        ctx = self._ctx
-        if ctx.remote and (not self._fetched or ctx.host.mono() - self._fetched >= age):
-            fetch_sync(ctx, ctx.remote, self.name)
-            self._fetched = ctx.host.mono()
-        return self.known()
-
-    def known(self) -> str:
-        """The tip as last fetched."""
-        tip = self._ctx.local.target(self._here)
-        if not tip:
-            raise refused("no-trunk", f"there is no branch '{self.name}' to land on", f"git branch {self.name}")
-        return tip
 
 
 class Landing:
@@ -159,8 +137,7 @@ class Landing:
     def _judge(self, snapshot: Snapshot, old: str, new: str) -> None:
         """As every push is judged, by the policy of trunk before it; NotAllowed where a rule refuses."""
         gate = Gate(self.ctx, lambda: self.actor, snapshot)
-        gate.in_turn = True
-        outcome = gate.push(self.ctx.remote, [RefUpdate(self.trunk.ref, old, new)])
+        outcome = gate.landing(self.ctx.remote, RefUpdate(self.trunk.ref, old, new))
         if outcome.refused:
             raise NotAllowed(outcome)
         self.warnings = [outcome] if outcome.verdicts else []
@@ -291,10 +268,3 @@ def listing(ctx: Context) -> Row:
         sorted(near, key=Queue(state, world).rank),
         open_landings(state),
     )
-
-
-def source_of(ctx: Context, snapshot: Snapshot, commit: str) -> Source:
-    """The policy of trunk."""
-    from gitcoord.ledger.format import folds_case
-
-    return Source(ctx, commit, case=folds_case(snapshot.state))

@@ -19,7 +19,7 @@ from gitcoord.git.process import Environ, clean_environ
 from gitcoord.git.repo import Repo, common_of
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.context import Context
-from gitcoord.world.open import _loose, _preload, environ
+from gitcoord.world.open import _loose, environ, preload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class _Push:
         if self._place:
             repo = _with_object_directory(repo, self._place)
         store = PlumbingStore(repo)
-        _preload("receive")
+        preload("receive")
         ctx = _context(repo, config, store)
         wish = ctx.settings.get("gitcoord.server.seconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)

@@ -34,6 +34,7 @@ GROUPS = {
     "reading": _EVERY + "claims.cli_views claims.query",
     "taking": _CHANGING + "claims.take policy.cache",
     "writing": _CHANGING + "claims.facts claims.work_facts claims.cli_trunk",
+    "landing": "landing.cli_land landing.cli_finish policy.cache gates.client_gate",
     "remote": "ledger.remote.transaction",
     "gate": "terminal.screen "
     + _HOOK

@@ -161,7 +161,7 @@ def _copy(ctx: Context, snapshot: Snapshot) -> Record:
 
 def _fetch(ctx: Context, sync: str) -> str:
     """Fetch trunk from the authority; returns '' or why it could not be asked."""
-    from gitcoord.deploy.staleness import fetch_sync
+    from gitcoord.ledger.remote.user_refs import fetch_sync
 
     try:
         fetch_sync(ctx, ctx.remote, sync)

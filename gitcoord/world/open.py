@@ -39,7 +39,7 @@ class RepositoryOpener:
             self._store.open(writing=self._writes)
         except GitcoordError as error:
             self._trouble = error
-        _preload(group)
+        preload(group)
 
     def context(self, *, long_lived: bool = False) -> Context:
         """`long_lived`: the process pushes to a remote by itself, without `git push`."""
@@ -70,7 +70,7 @@ class RepositoryOpener:
         store: Store = self._store
         if remote:
             if self._writes:
-                _preload("remote")
+                preload("remote")
             from gitcoord.git.locks.owners import LockNotes
             from gitcoord.ledger.remote.mirror_store import open_mirror
 
@@ -118,11 +118,11 @@ def _share(wish: str) -> bool:
     return True
 
 
-def _preload(group: str) -> None:
+def preload(group: str) -> None:
     """Load the needed modules in one go, in the installed command."""
-    preload = getattr(gitcoord, "preload", None)
-    if preload is not None:
-        preload(group)
+    load = getattr(gitcoord, "preload", None)
+    if load is not None:
+        load(group)
 
 
 def environ() -> dict[bytes, bytes]:

@@ -102,10 +102,19 @@ def look_at_remotes(env: Env, names: list[str], seconds: float, *refs: str) -> l
     return run_all_bounded([[*GIT, "ls-remote", "--quiet", "--", name, *refs] for name in names], quiet, seconds)
 
 
+_FETCH_BRANCH = [
+    "fetch", "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head", "--",
+]  # fmt: skip
+
+
 def fetch_branch(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec: str) -> Answer:
     """Fetch this branch only, whatever the settings say."""
-    words = ["--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
-    return _ask_silently(env, deadline, notes, ["fetch", *words, "--no-write-fetch-head", "--", name, refspec])
+    return _ask_silently(env, deadline, notes, [*_FETCH_BRANCH, name, refspec])
+
+
+def start_fetch(env: Env, notes: LockNotes, name: str, refspec: str) -> Child:
+    """The same, begun: `finish_bounded` has its answer."""
+    return notes.start([*ORIGINAL, *_FETCH_BRANCH, name, refspec], without_grafts(env), shares_terminal=False)
 
 
 def _ask_silently(env: Env, deadline: Deadline, notes: LockNotes, words: list[str]) -> Answer:

@@ -1,0 +1,89 @@
+"""The answers of `git coord land`: landed, refused by a rule, complete already."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refused
+from gitcoord.base.names import listed, printable, shell_word
+from gitcoord.git.commands.worktrees import status_in
+from gitcoord.landing.bring import Order
+from gitcoord.landing.model import OpenLanding
+from gitcoord.landing.releases import released
+from gitcoord.landing.service import NotAllowed
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import Row
+
+
+def say_landed(call: Call, order: Order, result: Row) -> None:
+    """`result`: the facts of the landing, and in `renumbered`, `told`, `left` and `removed` what came with it."""
+    screen = call.screen
+    screen.answer(result)
+    what = f"{printable(order.branch)} on {printable(order.trunk)}"
+    if result["already"]:
+        screen.say(f"nothing to land: {what} already: {str(result['new'])[:12]}")
+        screen.note(*_uncommitted_lines(call.ctx))
+    else:
+        how = "fast-forward" if result["new"] == result["tip"] else result["how"]
+        screen.say(f"landed {what}: {str(result['new'])[:12]} ({how})")
+    screen.say(*(f"{printable(row['from'])} is {printable(row['to'])} there" for row in result.get("renumbered", ())))
+    if result["released"]:
+        screen.say(f"released {printable(', '.join(result['released'][:10]))}")
+    if result.get("told"):
+        screen.say(f"told {', '.join(result['told'])}, who had the intent to write there")
+    if result["task"]:
+        screen.say(f"{result['task']} is done")
+    for path in result.get("left", ()):
+        screen.note(
+            f"note: {printable(path)} has uncommitted changes in files that landed: it stays at the old commit, detached"
+        )
+        screen.hint(f"there, when they are committed or put away: git switch {shell_word(order.trunk)}")
+    if result.get("removed"):
+        screen.say(f"removed {printable(result['removed'])}")
+
+
+def remove_tree(call: Call, order: Order) -> str:
+    """`--done`: remove the branch's work tree; gives its path, '' where it stays. It has landed all the same."""
+    from gitcoord.worktrees.add import all_trees
+    from gitcoord.worktrees.cli_done import remove
+
+    trees = [tree for tree in all_trees(call.ctx) if tree.ref == f"refs/heads/{order.branch}" and tree.name]
+    if not trees:
+        call.screen.note("note: --done: the branch has no work tree of 'git coord worktree add'")
+        return ""
+    try:
+        return str(remove(call, trees[0].name)["path"])
+    except Refused as error:
+        call.screen.note(f"note: --done: {error.message}: the work tree stays")
+        call.screen.hint(f"elsewhere: git coord worktree done {shell_word(trees[0].name)}")
+        return ""
+
+
+def say_finished(call: Call, order: Order, finished: list[OpenLanding]) -> int:
+    """This very landing had been interrupted after trunk had moved: it is complete now."""
+    row = next(row for row in finished if (row.branch, row.tip) == (order.branch, order.tip))
+    freed = released(tuple((each["space"], each["path"], each["agent"]) for each in row.released))
+    facts = {key: value for key, value in row._asdict().items() if key not in ("agent", "at")}
+    call.screen.answer({**facts, "released": freed, "already": True})
+    call.screen.say(f"{printable(order.branch)} on {printable(order.trunk)} already: {row.new[:12]}")
+    return 0
+
+
+def say_refused(call: Call, actor: Actor, error: NotAllowed) -> int:
+    from gitcoord.gates.cli_verdicts import report
+
+    rows = [{**v._asdict(), "held": list(v.held), "hints": list(v.hints)} for v in error.outcome.verdicts]
+    call.screen.answer({"error": error.code, "message": error.message, "verdicts": rows}, ok=False)
+    return report(call.ctx, call.screen, "land", actor, error.outcome) or 1
+
+
+def _uncommitted_lines(ctx: Context) -> list[str]:
+    """Say that changes here are not committed: whoever asks to land may take them for landed."""
+    entries = status_in(ctx.repo.env, ctx.repo.worktree).entries if ctx.repo.worktree else []
+    names = [entry[3:] for entry in entries if entry[2:3] == " "]
+    if not names:
+        return []
+    return [
+        f"note: not committed, and so not landed: {printable(listed(names))}",
+        'hint: git coord commit -m "..." -- <file>...',
+    ]
