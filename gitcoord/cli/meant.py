@@ -14,6 +14,9 @@ _OTHER_WORDS = {
     "lock": "git claim",
     "locks": "git claim list",
     "ls": "git claim list",
+    "merge": "git coord land",
+    "push": "git coord land",
+    "submit": "git coord land",
     "unclaim": "git claim release",
     "unlock": "git claim release",
     "wait": "git claim --wait 10m",
@@ -38,9 +41,9 @@ def meant(word: str, rest: list[str], *, exact: bool = False) -> str:
     if word in _OTHER_WORDS:
         return _line(_OTHER_WORDS[word], [] if word == "help" else rest) + " <path>" * (word == "wait" and not rest)
     for command, verb in _verbs():
-        if _is_misspelt(word, verb):
+        if is_misspelt(word, verb):
             return _named(command, verb, rest)
-    like = next((other for other in _OTHER_WORDS if _is_misspelt(word, other)), "")
+    like = next((other for other in _OTHER_WORDS if is_misspelt(word, other)), "")
     return meant(like, rest) if like else ""
 
 
@@ -60,7 +63,7 @@ def _line(command: str, rest: list[str]) -> str:
     return " ".join([command, *map(shell_word, rest)])
 
 
-def _is_misspelt(word: str, verb: str) -> bool:
+def is_misspelt(word: str, verb: str) -> bool:
     """Two letters swapped; of a verb that is not short, also one too many, missing or wrong; of a long one, two of these. The first letter is
     right."""
     if word[:1] != verb[:1] or abs(len(word) - len(verb)) > 2:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.base.names import CONFIG
+from gitcoord.base.names import CONFIG, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
+from gitcoord.claims.facts import project_settings
+from gitcoord.cli.meant import is_misspelt
 from gitcoord.effects import service as numbers
+from gitcoord.effects.sequences import Sequence, sequences
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal import call as verbs
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
+_SHOWN = 5
+
 
 def number(call: Call, values: Values, words: list[str]) -> int:
     count = verbs.number(values, "count", 1)
+    declared = sequences(project_settings(call.ctx, read_snapshot(call.ctx)))
+    _require_no_mistake(words[0], declared)
     if values.get("peek"):
         if "count" in values:
             raise UsageError("--peek goes without --count: it shows one number")
         call.recent()
         result = numbers.peek(call.ctx, words[0])
     else:
-        result = numbers.reserve(call.ctx, call.actor(), words[0], count, _file(call, str(values.get("file", ""))))
+        result = numbers.reserve(
+            call.ctx, call.actor(), words[0], count, _file(call, str(values.get("file", "")), declared.get(words[0]))
+        )
     call.screen.answer(result)
     call.screen.say(*result["numbers"])  # type: ignore[misc]
     if "claimed" in result:
@@ -29,7 +39,18 @@ def number(call: Call, values: Values, words: list[str]) -> int:
     return 0
 
 
-def _file(call: Call, pattern: str) -> str:
+def _require_no_mistake(name: str, declared: dict[str, Sequence]) -> None:
+    """UsageError for a path or a misspelt name, where the project has sequences. Any other new name begins a sequence of its own."""
+    if name not in declared and declared and ("/" in name or any(is_misspelt(name, other) for other in declared)):
+        known = [f"git coord number {shell_word(each)}{_files(declared[each])}" for each in declared]
+        raise UsageError(f"{quote(name[:80])} is no sequence of {CONFIG}", hints=tuple(known[:_SHOWN]))
+
+
+def _files(sequence: Sequence) -> str:
+    return f"  ({printable(', '.join(sequence.patterns))})" if sequence.patterns else ""
+
+
+def _file(call: Call, pattern: str, sequence: Sequence | None) -> str:
     """The path to claim, from the top of the repository; '{n}' in its name stands for the number."""
     if not pattern:
         return ""
@@ -40,4 +61,11 @@ def _file(call: Call, pattern: str) -> str:
     (item,) = paths.items(call.ctx.repo, [pattern])
     if item.space != "path":
         raise UsageError("--file names a file, not a resource")
+    place = sequence.directory if sequence is not None else None
+    if sequence is not None and "/" not in pattern and place not in (None, item.name.rpartition("/")[0]):
+        name = f"{place}/".lstrip("/") + item.name.rpartition("/")[2]
+        raise UsageError(
+            f"files of '{printable(sequence.name)}' are in {printable(place) or 'the top directory'}",
+            hints=(f"--file {call.typed(name)}",),
+        )
     return item.name

@@ -25,6 +25,13 @@ class Sequence(NamedTuple):
     width: int = 0
     declared: bool = False
 
+    @property
+    def directory(self) -> str | None:
+        """The directory of all its files, '' for the top; None where they are in several, or in any of some name."""
+        found = {pattern.rpartition("/")[0] for pattern in self.patterns}
+        one = found.pop() if len(found) == 1 else None
+        return None if one is None or set(one) & set("*?[\\") else one
+
     def written(self, number: int) -> str:
         return str(number).rjust(self.width, "0")
 

@@ -127,8 +127,10 @@ def traffic(root: int) -> int:
     """The number of bytes that a process and its descendants have read and written so far; 0 where that is unknown."""
     total = 0
     for pid in (root, *descendants(root)):
-        rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar
-        total += sum(int(row.rpartition(b" ")[2]) for row in rows)
+        rows = read_file(f"/proc/{pid}/io").split(b"\n")[
+            :2
+        ]  # rchar, wchar; nothing of a process that has ended meanwhile
+        total += sum(int(row.rpartition(b" ")[2]) for row in rows if row)
     return total
 
 

@@ -25,7 +25,7 @@ def work_lines(result: Record) -> list[str]:
         rows.append(
             (
                 f"git coord number {shell_word(sequence['name'])}",
-                f"a number of your own for {printable(sequence['pattern']) or 'it'}; --file '<name with {{n}}>' claims its file too",
+                f"a number of your own for {printable(sequence['pattern']) or 'it'}; --file {_example(sequence['pattern'])} claims its file too",
             )
         )
     rows.append(('git coord commit -m "..." -- <file>...', "exactly your files, whatever others have staged"))
@@ -44,6 +44,15 @@ def work_lines(result: Record) -> list[str]:
     rows.append(("git handoff new, git coord stop", "when you stop; a handoff only for unfinished work"))
     width = max(len(command) for command, _ in rows)
     return ["how work goes here:", *(f"  {command.ljust(width)}  {words}" for command, words in rows)]
+
+
+def _example(pattern: str) -> str:
+    """A name for `--file` of a sequence with these patterns: in its directory, with its ending."""
+    place, slash, name = pattern.partition(", ")[0].rpartition("/")
+    place = "<directory>" if set(place) & set("*?[\\") else place
+    between = "-" if "-" in name.replace("[0-9]", "") else "_"
+    dot, ending = ("", "") if name.endswith("*") else name.rpartition(".")[1:]
+    return shell_word(f"{place}{slash}{{n}}{between}<name>{dot}{ending}")
 
 
 def _listed(names: list[str], none: str = "") -> str:

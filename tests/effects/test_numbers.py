@@ -65,6 +65,21 @@ def test_where_files_are_looked_for(world: World) -> None:
     assert number(world, "migrations", "--peek") == number(world, "migrations")
 
 
+@pytest.mark.parametrize("wrong", ["migration", "migratoins", "db/migrations", "migrations/0042_x.sql"])
+def test_a_wrong_name_is_answered_with_the_sequences(world: World, wrong: str) -> None:
+    before = world.coord("log", "--json").out
+    done = world.coord("number", wrong)
+    assert done.code == 2 and f"'{wrong}' is no sequence" in done.err
+    assert "hint: git coord number migrations  (migrations/[0-9]*_*.sql)\n" in done.err
+    assert world.coord("log", "--json").out == before, "nothing was reserved"
+
+
+def test_a_file_outside_of_the_sequences_directory_is_answered_with_the_right_name(world: World) -> None:
+    done = world.coord("number", "migrations", "--file", "{n}_users.sql")
+    assert done.code == 2 and "hint: --file 'migrations/{n}_users.sql'\n" in done.err, done
+    assert number(world, "migrations", "--file", "migrations/{n}_users.sql") == ["0042"], "and nothing was reserved"
+
+
 def test_from_a_directory_below(world: World) -> None:
     world.write("src/migrations/0077_x.sql", "x")
     done = world.coord("number", "migrations", cwd="src")

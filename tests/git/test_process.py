@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 
-from gitcoord.git.long_process import run_shell
+from gitcoord.git.long_process import run_shell, traffic
 from gitcoord.git.process import Child
 
 ENV = dict(os.environb)
@@ -44,3 +45,11 @@ def test_what_a_child_said_is_not_written_over_by_what_it_started(monkeypatch: p
     os.write(child._err, b"later\n")
     assert child.complaint() == "it gave up\nlater"
     child.close()
+
+
+def test_a_process_that_has_ended_has_moved_nothing() -> None:
+    """One may end between the list of descendants and the look at it: no reason to fail a transfer that goes on."""
+    with subprocess.Popen(["true"]) as process:
+        pass
+    assert traffic(process.pid) == 0
+    assert traffic(os.getpid()) > 0

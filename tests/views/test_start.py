@@ -179,7 +179,7 @@ def test_how_work_goes_here_with_the_projects_names(world: World) -> None:
     out = world.coord("start").out
     for words in (
         'git claim <path> -m "why"               before you change what is shared: src/*.py, lib/core; the rest is free\n',
-        "git coord number migrations             a number of your own for db/[0-9]*.sql; --file '<name with {n}>' claims its file too\n",
+        "git coord number migrations             a number of your own for db/[0-9]*.sql; --file 'db/{n}_<name>.sql' claims its file too\n",
         "your branch onto 'main', after make test; it claims doc/**, so that you need not on your branch; it releases your claims\n",
         "git coord deploy prod -- <command>",
         "before you use it: @gpu\n",

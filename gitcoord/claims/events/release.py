@@ -136,7 +136,8 @@ def require_pushed(world: World, event: Event) -> None:
         raise refused(
             "unpushed",
             f"the work on {printable(', '.join(paths[:5]))} is not at '{world.remote}' yet: nothing was released",
-            f"push first: git push {world.remote} HEAD",
+            "land it, which releases it too: git coord land",
+            f"or push it first: git push {world.remote} HEAD",
         )
 
 

@@ -119,7 +119,7 @@ def test_work_that_only_this_clone_has_is_not_released(fleet: Fleet, machines: l
     before = fleet.refs()
     found = one.claim("release", "--json", "a", agent="alice")
     refused(found, "unpushed", 1)
-    assert "push first" in found.json["hints"][0] and fleet.refs() == before
+    assert "git coord land" in found.json["hints"][0] and "push" in found.json["hints"][1] and fleet.refs() == before
     one.git("push", "-q", "origin", "HEAD:refs/heads/alice")
     done = one.claim("release", "--json", "a", agent="alice")
     assert done.code == 0 and done.json["released"][0]["commit"] == work
