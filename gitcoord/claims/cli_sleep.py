@@ -23,7 +23,6 @@ from gitcoord.terminal.screen import Row, put
 _POLL = 0.5
 _LONGEST = 15.0
 _SOON = 0.2
-_RARELY = 7.0  # less than a grant is reserved for, where all before have left at once
 _PATIENCE = 1.0  # seconds for each place in the queue
 _WATCHED = 16  # items whose refs a waiter looks at
 
@@ -113,10 +112,7 @@ class Rest:
         longest = 1.0 if self.patience <= 2 else 5.0
         if not self._eager:
             return longest
-        behind = self._position - 1
-        if behind > 1:
-            return min(_RARELY, behind)  # whose turn is not next, learns here only that it has moved up
-        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, behind / 2))
+        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, (self._position - 1) / 2))
 
     def __call__(self, bell: Bell, seconds: float) -> None:
         local = not self._ctx.remote

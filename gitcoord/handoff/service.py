@@ -6,7 +6,6 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.base.names import printable, shell_word, shown
 from gitcoord.claims.model import overlapping, prefetch_around
-from gitcoord.deploy.staleness import fetch_sync
 from gitcoord.git.commands.objects import has_commit
 from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import (
@@ -22,6 +21,7 @@ from gitcoord.handoff.model import (
 )
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
+from gitcoord.ledger.remote.user_refs import fetch_sync
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.state import State
