@@ -80,3 +80,15 @@ def test_an_unguarded_file_is_taken_from_the_branch(world: World) -> None:
     world.commit({"check.sh": "false\n"})
     trunk.branch("alice", {"check.sh": "true\n"})
     assert trunk.land("alice").code == 0
+
+
+def test_a_check_that_trunk_gets_while_this_one_runs_counts(world: World) -> None:
+    """A landing may wait long for its turn, and trunk have another policy by then."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"new": "x\n"})
+    trunk.branch("policy", {".gitcoord/config": "[land]\n\tcheck = test -e wanted\n"})
+    move = f"git -C {trunk.top} -c core.hooksPath=/dev/null merge -q --ff-only policy"
+    done = trunk.land("alice", "--check", move, "--json")
+    assert done.code == 1 and done.json["command"] == "test -e wanted", done
+    assert trunk.tip == trunk.world.git("rev-parse", "policy"), "it has not landed"
+    assert world.claims() == []
