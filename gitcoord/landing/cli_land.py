@@ -21,6 +21,7 @@ from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_answer import remove_tree, say_landed, say_refused
 from gitcoord.landing.cli_check import CheckFailed, Checks
 from gitcoord.landing.cli_order import renumber_of
+from gitcoord.landing.events.landing import require_task
 from gitcoord.landing.model import lane_items
 from gitcoord.landing.releases import tell_intents
 from gitcoord.landing.service import Conflict, Landing, NotAllowed
@@ -63,6 +64,7 @@ class Command:
         keeps = False
         snapshot = read_snapshot(self._ctx)
         raise_if(may_not_land(snapshot.state, self._actor, self._ctx.world(snapshot)))  # before it waits
+        self._require_task()
         self._send_large_files()
         try:
             items = self._needed()
@@ -94,6 +96,18 @@ class Command:
                 self._turn.give_back()
         resolve.forget(self._ctx, self._actor.agent)
         return self._say(result, landing)
+
+    def _require_task(self) -> None:
+        """Before it waits and runs a check for nothing: is there such a task, and is it this agent's?"""
+        if not self._task:
+            return
+        try:
+            require_task(read_snapshot(self._ctx).state, self._task, self._actor.agent)
+        except GitcoordError:
+            if not self._ctx.remote:
+                raise
+            fetch(self._ctx)  # it may have become this agent's meanwhile
+            require_task(read_snapshot(self._ctx).state, self._task, self._actor.agent)
 
     def _at_once(self, landing: Landing, checks: Checks) -> Row:
         return landing.run(checks.run, takes=True, age=RECENT)

@@ -129,6 +129,19 @@ def test_a_task_is_done_when_its_code_is_on_trunk(world: World) -> None:
     trunk.nothing_left()
 
 
+@pytest.mark.parametrize(("task", "code"), [("t99", "no-task"), ("bobs", "not-yours")])
+def test_a_task_that_is_not_the_agents_is_refused_before_anything_runs(world: World, task: str, code: str) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"new": "x\n"})
+    if task == "bobs":
+        task = world.coord("task", "add", "do it", "--json", agent="bob").json["tasks"][0]["id"]
+        assert world.coord("task", "take", task, agent="bob").code == 0
+    ran = world.top / ".git/ran"
+    done = trunk.land("alice", "--task", task, "--check", f"touch {ran}", "--json")
+    assert done.json["error"] == code and not ran.exists(), done
+    trunk.nothing_left()
+
+
 def test_a_work_tree_of_trunk_with_changes_of_its_own(world: World) -> None:
     """Elsewhere they stay, and it follows; where the landing touches them, the work tree is left at the old commit."""
     trunk = Trunk(world)

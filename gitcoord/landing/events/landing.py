@@ -87,10 +87,7 @@ def decide(state: State, command: Begin, world: World) -> Decision:
     else:
         _require_lanes(state, command, world)
     if command.task:
-        task = the_task(state, command.task)
-        raise_if(not_the_owner(state, task, agent))
-        if task.state == NEEDS_HUMAN:
-            raise refused("needs-human", f"{task.id} waits for a person, who decides how it goes on")
+        require_task(state, command.task, agent)
     body = {
         "session": session,
         **{key: getattr(command, key) for key in _SAID},
@@ -100,6 +97,14 @@ def decide(state: State, command: Begin, world: World) -> Decision:
     if command.together:
         add_land(chain, world, agent)
     return Decision(chain.events, beats, {"seq": event.seq})
+
+
+def require_task(state: State, name: str, agent: str) -> None:
+    """Refused unless this agent may complete the task by landing."""
+    task = the_task(state, name)
+    raise_if(not_the_owner(state, task, agent))
+    if task.state == NEEDS_HUMAN:
+        raise refused("needs-human", f"{task.id} waits for a person, who decides how it goes on")
 
 
 def _require_first(state: State, command: Begin) -> None:
