@@ -22,7 +22,7 @@ from gitcoord.terminal.screen import Row, put
 
 _POLL = 0.5
 _LONGEST = 15.0
-_SOON = 0.2
+_SOON = 0.1
 _PATIENCE = 1.0  # seconds for each place in the queue
 _WATCHED = 16  # items whose refs a waiter looks at
 

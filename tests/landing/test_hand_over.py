@@ -31,7 +31,7 @@ def test_the_first_in_the_queue_of_landings_looks_often_and_less_where_nothing_m
         clock[0] += later
         rest.stands(position)
         periods.append(rest.period())
-    assert periods == [5.0, 1.0, 0.5, 0.2, 0.5, 1.0]
+    assert periods == [5.0, 1.0, 0.5, 0.1, 0.5, 1.0]
 
 
 def test_others_look_as_seldom_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
