@@ -67,7 +67,7 @@ def test_the_state_after_any_event(world: World, page: Page) -> None:
 
 
 def _what_lasts(model: dict[str, Any]) -> list[object]:
-    """What follows from the ledger alone."""
+    """The part that follows from the ledger alone."""
     claims = [(row["path"], row["agent"], row["token"], row.get("waiters")) for row in model["claims"]]
     return [claims, model.get("waits"), model["landing"], model["tasks"], [row["agent"] for row in model["agents"]]]
 

@@ -284,6 +284,8 @@ def test_hostile_texts_are_texts(world: World, opened: Browser) -> None:
     opened.one("#find").send_keys("onerror")
     opened.lacks("#claims", "src/login.py")
     opened.shows("#claims", HOSTILE)
+    opened.one("#find").send_keys("?")
+    opened.shows("#lists", "No row has this text.")
     opened.one("#find").send_keys(Keys.CONTROL, "a", Keys.DELETE)
     opened.shows("#claims", "src/login.py")
     world.free("fred")

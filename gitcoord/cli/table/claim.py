@@ -27,7 +27,7 @@ VERBS = {
         Option(
             "ticket",
             "number",
-            "The request that --leave withdraws or --priority raises; a person may do both with anybody's.",
+            "The request that --leave withdraws or --priority raises; a person may do both with anybody's, and -m says why.",
         ),
         NONCE,
         Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),

@@ -3,7 +3,7 @@ import {actions} from "/lists.js";
 import {ask, state} from "/requests.js";
 import {$, bdi, dim, el, link, links, moment, plain, source, span, when, whole} from "/texts.js";
 
-const shown = {kind: "", subject: "", opener: null};
+const shown = {kind: "", subject: "", opener: null, ledger: ""};
 
 const item = (first, facts, text, ...more) => el("li", null, el("p", null, ...first, " ", dim(...facts)), text ? el("p", null, whole(text)) : "", ...more);
 const storyLine = (row) => el("li", {class: "event"}, el("span", {class: "dim"}, `${row.seq}`), dim(when(row.at, 0)), whole(row.words));
@@ -73,8 +73,9 @@ export async function openDetail(kind, subject, opener) {
 }
 
 export async function drawDetail(fresh) {
-  const {kind, subject} = shown;
-  if (!kind) return;
+  const {kind, subject} = shown, ledger = state.model ? state.model.ledger : "";
+  const told = ["path", "task"].includes(kind); // follows from the ledger alone, and costs a look through it
+  if (!kind || (told && !fresh && ledger === shown.ledger)) return;
   let body;
   try {
     body = DETAILS[kind](await ask(kind, {of: subject}));
@@ -84,6 +85,7 @@ export async function drawDetail(fresh) {
   }
   if (shown.kind !== kind || shown.subject !== subject) return;
   if (state.model && state.model.past) body.unshift(el("p", {class: "other"}, `This is as it is now, not as it was on ${moment(state.model.at)}.`));
+  shown.ledger = state.model && !state.model.past ? ledger : "";
   keepFocus(() => $("detail-body").replaceChildren(...body.filter(Boolean)));
   $("detail-title").replaceChildren(dim(kind), " ", whole(subject));
   $("detail").hidden = false;

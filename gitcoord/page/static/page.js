@@ -24,7 +24,7 @@ function draw() {
   const lists = sections(model);
   keepFocus(() => {
     drawNeeds(model);
-    $("lists").replaceChildren(...lists);
+    $("lists").replaceChildren(...lists.length ? lists : [el("p", {class: "dim"}, "No row has this text.")]);
     $("nav").replaceChildren(...[...lists, $("timeline"), $("contention")].map((one) => el("a", {href: `#${one.id}`, "data-key": `go ${one.id}`}, one.querySelector("h2").firstChild.textContent)));
   });
   if (!timeline.drawn) {
