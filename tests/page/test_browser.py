@@ -334,6 +334,7 @@ def test_by_keyboard_alone(world: World, opened: Browser) -> None:
         seen.append(opened.focused())
     opened.keys(Keys.ENTER)
     opened.shows("#confirm-title", "Kill dora")
+    opened.wait(lambda: opened.one("#confirm-yes").is_enabled())
     for _ in range(6):  # the focus stays in the dialog
         opened.keys(Keys.TAB)
         assert opened.script(
