@@ -97,6 +97,12 @@ class Claim(NamedTuple):
     def item(self) -> Item:
         return Item(self.space, self.path)
 
+    @property
+    def ticket(self) -> int:
+        """The ticket of the request that was granted, while the grant is not confirmed; 0 for any other claim. One event may grant several
+        requests of an agent, whose claims then have one token."""
+        return int(self.reserved["ticket"]) if self.reserved is not None else 0
+
     def weaker(self) -> Claim | None:
         """The agent's earlier claim that a grant has replaced. It is back when nobody confirms the grant."""
         before = self.reserved.get("before") if self.reserved is not None else None

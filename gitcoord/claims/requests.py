@@ -11,9 +11,8 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 PRIORITIES = ("critical", "high", "normal", "low")
-NEXT = Item(
-    RESOURCE, "tasks/next"
-)  # who waits for any task asks for this; it is granted a task's item and what the task needs
+# A request for any task asks for this one; it is granted a task's own item and what the task needs.
+NEXT = Item(RESOURCE, "tasks/next")
 _TASK = "task/"
 MOST_MISSED = 2  # a request that missed its reservation so often is dropped
 
@@ -82,6 +81,7 @@ class Request(NamedTuple):
         return [self._claim(item, self._own(state, item), kept, seq, at, nonce) for item in given]
 
     def _claim(self, item: Item, own: Claim | None, kept: Record, seq: int, at: int, nonce: str) -> Claim:
+        """A reserved claim. It is at least as strong as the agent's own, which it replaces and keeps in mind."""
         said = (self.mode, seq, self.ttl, self.expected, self.reason, self.task, self.base, nonce, at, self.units)
         claim = Claim(item.name, item.space, self.agent, self.session, *said, kept)
         if own is None:
@@ -98,6 +98,7 @@ class Request(NamedTuple):
         return own if own is not None and own.session == self.session else None
 
     def is_met(self, own: Claim) -> bool:
+        """Is this claim of its agent as strong as what it asks for?"""
         return MODES.index(own.mode) >= MODES.index(self.mode) and own.units >= self.units
 
 
@@ -211,10 +212,12 @@ def capacity_for(world: World, item: Item) -> int:
 
 
 class Requests:
-    """The requests and claims of one state around the items that are asked for. Each is read and converted once."""
+    """The requests and claims of one state around the items that are asked for. Each is read and converted once.
+
+    `patch` makes them follow a grant: `state` has its claims, and what became of requests is in `_found`; they are never read again."""
 
     def __init__(self, state: State, world: World) -> None:
-        self.state = state  # with what was granted since
+        self.state = state
         self.world = world
         self._before = state
         self._found: dict[int, Request | None] = {}  # by ticket; None: granted since

@@ -28,19 +28,18 @@ def own_waits(state: State, world: World, agent: str) -> list[Record]:
     rows: list[Record] = []
     queue = Queue(state, world)
     for request in own_requests(state, agent):
-        rivals = queue.with_rivals(request)
-        at = next(index for index, each in enumerate(rivals) if each.ticket == request.ticket)
-        place = {"position": at + 1, "of": len(rivals), "before": [each.agent for each in rivals[:at]]}
+        before, count = queue.standing(request)
+        place = {"position": len(before) + 1, "of": count, "before": [each.agent for each in before]}
         rows.append({**request.to_json(), **place})
     return rows
 
 
 def waiters_of(state: State, world: World, agent: str) -> list[Request]:
-    """The requests of others that wait for a claim of this agent, by ticket."""
+    """The requests of others that wait for a claim of this agent, in order."""
     found: dict[int, Request] = {}
     requests = Requests(state, world)  # reads each claim once
     for claim in all_claims(state, agent) if state.names("waits") else ():
         for request in requests_around(state, directory_of(state, claim.item)):
             if request.agent != agent and requests.blocking_claims(request, {agent}):
                 found[request.ticket] = request
-    return [found[ticket] for ticket in sorted(found)]
+    return sorted(found.values(), key=Queue(state, world).rank)

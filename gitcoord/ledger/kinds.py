@@ -185,7 +185,7 @@ def kind_of(name: str) -> Kind:
 
 
 class QueueRules(Protocol):
-    """The questions that events ask the queue for claims, whose rules stand above them: `claims/queue.py`."""
+    """The questions that events ask the queue for claims, whose rules stand above them: `claims/grants.py`."""
 
     def freed_by(self, before: State, changes: Changes) -> list[str]: ...
     def grants_after(self, after: State, keys: list[str], world: World) -> tuple[Record, ...]: ...
@@ -198,7 +198,7 @@ class QueueRules(Protocol):
 
 def queue_rules() -> QueueRules:
     """The rules of the queue, loaded by name where somebody waits."""
-    found: QueueRules = __import__("gitcoord.claims.queue", fromlist=("apply_grants",))
+    found: QueueRules = __import__("gitcoord.claims.grants", fromlist=("apply_grants",))
     return found
 
 

@@ -103,6 +103,8 @@ def event_words(row: Record) -> str:
     for name in ("reason", "cause"):
         if event.get(name):
             words += f": {printable(event[name])}" if event[name] not in row["subject"] else ""
+    if row["kind"] == "wait" and event["ticket"]:
+        words += f"; keeps ticket {event['ticket']}"  # other terms, and no wait of its own
     wait = row.get("wait")
     if wait:
         words += f"; waited {format_duration(wait['seconds'])}, {wait['end']}"

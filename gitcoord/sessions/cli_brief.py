@@ -84,7 +84,8 @@ def _own(result: Record) -> list[str]:
         lines.append(f"You wait for a person's approval of {_listed(row['path'] for row in result['waiting'])}")
     lines += [f"you wait for {line}" for line in place_lines(result["waits"][:_SHOWN])]
     if result["waiters"]:
-        lines.append(f"{_listed(row['agent'] for row in result['waiters'])} waits for what you hold: git claim list")
+        who = list(dict.fromkeys(row["agent"] for row in result["waiters"]))
+        lines.append(f"{_listed(who)} {'waits' if len(who) == 1 else 'wait'} for what you hold: git claim list")
     if result["to_answer"]:
         lines.append(f"{len(result['to_answer'])} approval(s) wait for your answer: git coord approvals")
     return lines

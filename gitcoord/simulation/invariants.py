@@ -136,8 +136,9 @@ class Invariants:
         known = beat is not None and beat.session == row["session"] and beat.confirms >= row["token"]
         self.require(not known, f"event {event.seq} ends a reservation that {row['agent']} has confirmed")
         kept = self._scheduler.now - self.grants_at.get(row["token"], 0)
+        reserve = self.claims.on(row["space"], row["path"])[row["agent"]]["reserved"]["reserve"]
         self.require(
-            kept >= 15_000 * SLOWEST, f"event {event.seq} ends a reservation of {row['agent']} after {kept} ms"
+            kept >= reserve * 1000 * SLOWEST, f"event {event.seq} ends a reservation of {row['agent']} after {kept} ms"
         )
 
     def _follow(self, event: Event, changes: Changes) -> None:

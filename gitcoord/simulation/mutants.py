@@ -10,7 +10,7 @@ from importlib import import_module
 
 from gitcoord.claims.events import claim as claim_event
 from gitcoord.claims.model import Claim, Conflicts, overlapping
-from gitcoord.claims.queue import Queue
+from gitcoord.claims.queue import Grant, Queue
 from gitcoord.claims.requests import Request
 from gitcoord.ledger.sessions import Expiry
 from gitcoord.simulation.authority import Authority, push_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Patches = dict[str, Any]  # "module:name" or "module:Class.name" -> what stands there instead
 
 _MODEL, _CLAIM, _TAKE = "gitcoord.claims.model", "gitcoord.claims.events.claim", "gitcoord.claims.take"
-_REQUESTS, _QUEUE = "gitcoord.claims.requests", "gitcoord.claims.queue"
+_REQUESTS, _QUEUE, _GRANTS = "gitcoord.claims.requests", "gitcoord.claims.queue", "gitcoord.claims.grants"
 _SESSIONS, _CLIENT, _AUTHORITY = (
     "gitcoord.ledger.sessions",
     "gitcoord.simulation.client",
@@ -151,33 +151,33 @@ def overtakings_not_counted() -> Patches:
     """A request that goes past others does not say so."""
     plain = Queue.grants
 
-    def grants(self: Queue, first: Any) -> list[tuple[Any, list[Any]]]:
-        return [(request, []) for request, _ in plain(self, first)]
+    def grants(self: Queue, first: Any) -> list[Grant]:
+        return [Grant(grant.request, []) for grant in plain(self, first)]
 
     return {f"{_QUEUE}:Queue.grants": grants}
 
 
 def plain_claim_not_counted() -> Patches:
     """A claim without a request goes past those who wait, and does not say so."""
-    plain = import_module(_QUEUE).overtaken_by
+    plain = import_module(_GRANTS).overtaken_by
 
     def overtaken(*given: Any) -> list[int]:
         plain(*given)
         return []
 
-    return {f"{_QUEUE}:overtaken_by": overtaken}
+    return {f"{_GRANTS}:overtaken_by": overtaken}
 
 
 def plain_claim_jumps() -> Patches:
     """A claim without a request takes what is kept for another."""
-    return {f"{_QUEUE}:kept_for": lambda *_: None}
+    return {f"{_GRANTS}:kept_for": lambda *_: None}
 
 
 def overtaken_for_ever() -> Patches:
     """A request may be overtaken any number of times."""
     return {
-        f"{_QUEUE}:kept_for": lambda *_: None,
-        f"{_QUEUE}:Queue.kept_for": lambda self, request, before, **how: None,
+        f"{_GRANTS}:kept_for": lambda *_: None,
+        f"{_QUEUE}:Queue._is_kept_for": lambda self, request, other: False,
     }
 
 
@@ -193,23 +193,23 @@ def classes_ignored() -> Patches:
 
 def overtaken_by_the_overtaken() -> Patches:
     """Requests that may not be overtaken any more overtake each other."""
-    plain = Queue.depends
-    return {f"{_QUEUE}:Queue.depends": lambda self, request, on: self.exhausted(on) or plain(self, request, on)}
+    plain = Queue._needs
+    return {f"{_QUEUE}:Queue._needs": lambda self, request, other: self.at_limit(other) or plain(self, request, other)}
 
 
 def kept_for_ever() -> Patches:
     """A request is kept waiting for one that waits for it."""
-    return {f"{_QUEUE}:Queue.depends": lambda self, request, on: False}
+    return {f"{_QUEUE}:Queue._needs": lambda self, request, other: False}
 
 
 def handed_over_in_silence() -> Patches:
     """Nobody goes for the reason that another was handed something."""
-    queue: Any = import_module(_QUEUE)
+    made: Any = import_module(_GRANTS)
 
     def freed(before: Any, changes: Any) -> list[str]:
-        return [key for key in changes if queue._frees(before, key, changes[key])]
+        return [key for key in changes if made._frees(before, key, changes[key])]
 
-    return {f"{_QUEUE}:freed_by": freed}
+    return {f"{_GRANTS}:freed_by": freed}
 
 
 def grant_takes_away() -> Patches:
@@ -223,7 +223,7 @@ def grant_takes_away() -> Patches:
 
 def nobody_granted() -> Patches:
     """An event that frees something grants nothing."""
-    return {f"{_QUEUE}:grants_after": lambda *_: ()}
+    return {f"{_GRANTS}:grants_after": lambda *_: ()}
 
 
 def reservation_never_expires() -> Patches:

@@ -39,6 +39,9 @@ class Waiters:
             set(),
         )  # the last command that released or took over, and those files
         self.passed: dict[int, int] = {}  # how often each ticket was overtaken, counted here
+        self._asked: dict[
+            tuple[str, int], list[set[tuple[str, str]]]
+        ] = {}  # agent, token -> the items of each request granted with it
 
     def reset(self, claims: dict[str, Record], files: dict[str, Record]) -> None:
         self.files, self.claims, self._command = dict(files), dict(claims), ""
@@ -125,6 +128,7 @@ class Waiters:
                 del self.files[key]
         for key, record in fresh.items():
             self._require(record["ticket"] == event.seq, f"event {event.seq} gives ticket {record['ticket']}")
+            self._require_as_granted(event, record)
             self.files[key] = record
         for row in event.granted:
             if not any(record["ticket"] == row["ticket"] for record in self.files.values()):
@@ -157,7 +161,19 @@ class Waiters:
         record = {**mine[0], **mine[0]["reserved"], "items": items, "ticket": event.seq, "overtaken": 0}
         if event.kind == "wait":  # the claim may be a stronger one, from before
             record.update({key: event.body[key] for key in ("items", "mode", "units", "priority", "blocking")})
+        self._require_as_granted(event, record)
         self.files["waits/returned"] = record
+
+    def _require_as_granted(self, event: Event, record: Record) -> None:
+        """A request that goes back into the queue asks for what was granted to it, but for what a person took over, and for nothing else."""
+        tokens = (
+            {r["token"] for r in event.body["claims"] if r["agent"] == record["agent"]}
+            if event.kind == "expire"
+            else ()
+        )
+        asked = [items for token in tokens for items in self._asked.get((record["agent"], token), ())]
+        what = f"event {event.seq} puts another request of {record['agent']} back than was granted"
+        self._require(not asked or any(set(_pairs(record)) <= items for items in asked), what)
 
     def _require_whole(
         self, event: Event, row: Record, asked: Record, before: dict[str, Record], claims: Changes
@@ -184,28 +200,32 @@ class Waiters:
         asked = {**claims[0], "items": [[claim["space"], claim["path"]] for claim in claims]}
         with_claims = self.claims
         self.claims = {k: c for k, c in with_claims.items() if c not in claims}
-        for request in self.requests():
-            if self.conflict(asked, request) and request["ticket"] not in self._counted:
-                what = f"{asked['agent']} claims {asked['items']} before {request['agent']}, ticket {request['ticket']}"
-                goes_before = [r for r in rows if self._rank(r) < self._rank(request) and self.conflict(request, r)]
-                self._require(self._cannot_go(request) or bool(goes_before), f"{what}, which could go")
-                self._require(self.passed.get(request["ticket"], 0) < LIMIT, f"{what}, overtaken {LIMIT} times before")
-                self._require(request["ticket"] in event.past, f"{what}, which is not counted")
-                self._pass(request)
-                self._counted.add(request["ticket"])
+        past = [r for r in self.requests() if self.conflict(asked, r) and r["ticket"] not in self._counted]
+        for request in past:
+            what = f"{asked['agent']} claims {asked['items']} before {request['agent']}, ticket {request['ticket']}"
+            goes_before = [r for r in rows if self._rank(r) < self._rank(request) and self.conflict(request, r)]
+            self._require(self._cannot_go(request) or bool(goes_before), f"{what}, which could go")
+            self._require(self.passed.get(request["ticket"], 0) < LIMIT, f"{what}, overtaken {LIMIT} times before")
+            self._require(request["ticket"] in event.past, f"{what}, which is not counted")
+        for request in past:  # all of them are judged as they were before it
+            self._pass(request)
+            self._counted.add(request["ticket"])
         self.claims = with_claims
 
     def _grant(self, event: Event, row: Record, claims: dict[str, Record]) -> None:
-        for request in self.requests():
-            if request["ticket"] == row["ticket"] or not self.conflict(row, request):
-                continue
+        before = [
+            r
+            for r in self.requests()
+            if r["ticket"] != row["ticket"] and self._rank(r) < self._rank(row) and self.conflict(row, r)
+        ]
+        past = [r for r in before if self.passed.get(r["ticket"], 0) < LIMIT]
+        for request in before:
             what = f"event {event.seq} grants ticket {row['ticket']} of {row['agent']} before {request['ticket']}"
-            if self._rank(request) < self._rank(row):
-                self._require(self._cannot_go(request), f"{what}, which could go")
-                if self.passed.get(request["ticket"], 0) >= LIMIT:
-                    self._require(self._needs(request, row), f"{what}, overtaken {LIMIT} times before")
-                else:
-                    self._pass(request)
+            self._require(self._cannot_go(request), f"{what}, which could go")
+            self._require(request in past or self._needs(request, row), f"{what}, overtaken {LIMIT} times before")
+        for request in past:
+            self._pass(request)
+        self._asked.setdefault((row["agent"], event.seq), []).append(set(_pairs(row)))
         for key in [key for key, record in self.files.items() if record["ticket"] == row["ticket"]]:
             del self.files[key]
         self.claims.update(claims)
@@ -257,8 +277,10 @@ class Waiters:
     def _waits_for(self, request: Record, left: dict[int, Record]) -> set[int]:
         """Those of these requests without which this one does not go now."""
         holders = {claim["agent"] for claim in self.blockers(request, {record["agent"] for record in left.values()})}
-        keepers = {each["ticket"] for each in self._keepers(request)}
-        return {ticket for ticket, record in left.items() if record["agent"] in holders or ticket in keepers}
+        before = {each["ticket"] for each in self._keepers(request)}
+        if self._closes(request):  # it is held back until its agent does not block any more
+            before |= {r["ticket"] for r in self.requests() if r["agent"] == request["agent"] and r["blocking"]}
+        return {ticket for ticket, record in left.items() if record["agent"] in holders or ticket in before}
 
     # --- between two swaps
 

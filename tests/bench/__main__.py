@@ -116,6 +116,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", metavar="NAME,...", default="", help=f"some of: {', '.join(BENCHES)}")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of what is interleaved")
     parser.add_argument("--over", metavar="KIND,...", help=f"of `remote` only these: {', '.join(remote.KINDS)}")
+    parser.add_argument("--agents", metavar="N,...", default="", help="of `fleet` only so many agents: 4, 20, 64")
+    parser.add_argument("--files", metavar="N,...", default="", help="of `fleet` only so many files: 3, 60")
+    parser.add_argument(
+        "--arms", metavar="NAME,...", default="", help=f"of `fleet` only these: {', '.join(agents.ARMS)}"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/benchmarks.md at the end")
     parser.add_argument(
@@ -131,7 +136,18 @@ def arguments() -> argparse.Namespace:
     unknown = [kind for kind in given.transports if kind not in remote.KINDS]
     if unknown:
         parser.error(f"no transport is called {', '.join(unknown)}")
+    unknown = [name for name in given.arms.split(",") if name and name not in agents.ARMS]
+    if unknown:
+        parser.error(f"no arm is called {', '.join(unknown)}")
     return given
+
+
+def _fleet(plan: agents.Plan, given: argparse.Namespace) -> agents.Plan:
+    """The part of the plan that was asked for; its rounds are those of `--rounds`, if given."""
+    sizes = tuple(size for size in plan.sizes if not given.agents or str(size[0]) in given.agents.split(","))
+    files = tuple(files for files in plan.files if not given.files or str(files) in given.files.split(","))
+    arms = tuple(given.arms.split(",")) if given.arms else plan.arms
+    return plan._replace(sizes=sizes, files=files, arms=arms, rounds=given.rounds or plan.rounds)
 
 
 def main() -> int:
@@ -139,7 +155,7 @@ def main() -> int:
     scale = QUICK if given.quick else Scale()
     if given.rounds:
         scale = scale._replace(rounds=given.rounds)
-    scale = scale._replace(transports=given.transports)
+    scale = scale._replace(transports=given.transports, scripted=_fleet(scale.scripted, given))
     home = Path.cwd()
     for name in ("json", "cache", "command_dir"):
         if getattr(given, name) is not None:

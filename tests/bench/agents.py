@@ -36,6 +36,8 @@ class Plan(NamedTuple):
     sizes: tuple[tuple[int, int], ...] = ((4, 3), (20, 2), (64, 1))  # agents, tasks of each
     rounds: int = 2
     longest: float = 1.0  # seconds of thinking, holding and testing, each from a fifth of this on
+    files: tuple[int, ...] = (_HOT, _SPREAD)
+    arms: tuple[str, ...] = ("free", "merge", "lock", "gitcoord", "landing")
 
 
 class Task(NamedTuple):
@@ -239,11 +241,13 @@ def _run(place: Place, name: str, made: type[Arm], work: list[list[Task]], longe
 def fleet(place: Place, plan: Plan) -> list[Result]:
     results = []
     for agents, each in plan.sizes:
-        for shape, files in (("hot", _HOT), ("spread", _SPREAD)):
+        for files in plan.files:
+            shape = "hot" if files == _HOT else "spread"
             work = _tasks(agents, each, files, plan.longest)
-            runs: dict[str, list[Run]] = {name: [] for name in ARMS}
+            runs: dict[str, list[Run]] = {name: [] for name in plan.arms}
             for number in range(plan.rounds):
-                names = list(ARMS)[number % len(ARMS) :] + list(ARMS)[: number % len(ARMS)]
+                turn = number % len(plan.arms)
+                names = plan.arms[turn:] + plan.arms[:turn]
                 for name in names if number % 2 else reversed(names):
                     where = f"{agents}-{shape}-{name}-{number}"
                     runs[name].append(_run(place, where, ARMS[name], work, plan.longest))
@@ -255,18 +259,20 @@ def _rows(agents: int, shape: str, files: int, runs: dict[str, list[Run]]) -> li
     mean = {name: sum(run.makespan for run in some) / len(some) for name, some in runs.items()}
     figures: dict[str, Any] = {f"{name} s": round(seconds, 1) for name, seconds in mean.items()}
     figures |= {f"{name} done again": f"{some[0].redone:.0%}" for name, some in runs.items() if some[0].redone}
-    figures |= {f"{name} waited": f"{runs[name][0].waited:.0%}" for name in ("lock", "gitcoord")}
+    figures |= {f"{name} waited": f"{runs[name][0].waited:.0%}" for name in ("lock", "gitcoord") if name in runs}
     figures |= {f"{name} conflicts": some[0].resolved for name, some in runs.items() if some[0].resolved}
     what = f"{agents} agents on {files} files: until all work is on trunk"
     name = f"fleet-{agents}-{shape}"
 
-    def row(suffix: str, words: str, one: str, other: str, target: Target | None, figures: dict[str, Any]) -> Result:
-        return Result(name + suffix, f"{what}, {words}", mean[one] / mean[other], target, figures)
-
     hot = Target(1) if files == _HOT else None
+    compared: list[tuple[str, str, str, str, Target | None]] = [
+        ("", "gitcoord / a lock file with retry", "gitcoord", "lock", Target(1)),
+        ("-free", "gitcoord / no coordination", "gitcoord", "free", None),
+        ("-landing", "claimed when it lands / no coordination", "landing", "free", hot),
+        ("-merge", "claimed when it lands / no coordination, both lines taken", "landing", "merge", None),
+    ]
     return [
-        row("", "gitcoord / a lock file with retry", "gitcoord", "lock", Target(1), figures),
-        row("-free", "gitcoord / no coordination", "gitcoord", "free", None, {}),
-        row("-landing", "claimed when it lands / no coordination", "landing", "free", hot, {}),
-        row("-merge", "claimed when it lands / no coordination, both lines taken", "landing", "merge", None, {}),
+        Result(name + suffix, f"{what}, {words}", mean[one] / mean[other], target, figures)
+        for suffix, words, one, other, target in compared
+        if one in mean and other in mean
     ]

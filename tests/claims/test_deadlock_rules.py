@@ -11,6 +11,7 @@ import pytest
 
 from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.leave import Leave
+from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
@@ -189,3 +190,43 @@ def test_who_holds_something_cannot_ask_for_more_past_one_that_waits_for_it(worl
     for blocking in (True, False):
         assert world.refused("wait", Wait(Actor("alice"), paths("c"), blocking=blocking)).code == "kept"
     assert world.refused("claim", Take(Actor("alice"), paths("c"))).code == "kept"
+
+
+def _queues_for_two_and_may_not_be_overtaken(world: World) -> None:
+    """bob, while dave holds one of them. A third file is erin's."""
+    take(world, "dave", "a")
+    take(world, "erin", "c")
+    wait(world, "bob", "a", "b", blocking=False)
+    _exhaust(world, "b", 3)
+
+
+def test_a_request_that_would_close_a_deadlock_is_not_waited_for(world: World) -> None:
+    """bob's grant would close one as soon as he waits for erin: it waits for her too, so her request goes past it, uncounted."""
+    _queues_for_two_and_may_not_be_overtaken(world)
+    wait(world, "erin", "b")
+    granted = world.must("wait", Wait(Actor("bob"), paths("c"))).events[-1].granted
+    assert [(row["agent"], row["past"]) for row in granted] == [("erin", [])]
+
+
+def test_nobody_asks_for_more_past_a_request_that_would_close_a_deadlock(world: World) -> None:
+    """As where bob waits for erin directly: she is refused, and does not stand still behind him."""
+    _queues_for_two_and_may_not_be_overtaken(world)
+    wait(world, "bob", "c")
+    assert world.refused("wait", Wait(Actor("erin"), paths("b"))).code == "kept"
+    assert release(world, "dave", "a").granted and release(world, "erin", "c").granted
+    assert {("a", "bob"), ("b", "bob"), ("c", "bob")} == holders(world)
+
+
+def test_a_takeover_lets_one_go_that_would_have_closed_a_deadlock(world: World) -> None:
+    """The claim that the person takes over is as strong as it was, so the takeover frees no path; but erin, for whom bob waited, does not
+    hold it any more."""
+    _queues_for_two_and_may_not_be_overtaken(world)
+    take(world, "gus", "d")
+    wait(world, "erin", "b", "d")
+    wait(world, "bob", "c")
+    assert not release(world, "dave", "a").granted, "erin would wait for bob, and he for her"
+    taken = world.must(
+        "takeover", Takeover(Actor("ada", person=True), paths("c")[0], world.claims("erin")[0].token, "ill")
+    )
+    assert [row["agent"] for row in taken.events[-1].granted] == ["bob"]
+    assert {("a", "bob"), ("b", "bob")} <= holders(world)

@@ -167,6 +167,28 @@ def test_a_missed_reservation_goes_to_the_end_and_the_second_is_dropped(world: W
     assert waiting(world) == [] and holders(world) == {("a", "dave")}
 
 
+def test_two_requests_of_one_agent_that_one_event_grants_stay_two(world: World) -> None:
+    """The time of the one that blocks is over first. Each goes back into the queue as it was asked for."""
+    take(world, "alice", "b")
+    wait(world, "bob", "a", blocking=False)
+    wait(world, "bob", "b")
+    event = world.must("release", Release(Actor("alice"), paths("a", "b"))).events[-1]
+    assert [(row["agent"], row["items"]) for row in event.granted] == [
+        ("bob", [["path", "a"]]),
+        ("bob", [["path", "b"]]),
+    ]
+    world.must("expire", Sweep(Actor("carol")))  # carol has seen the grants
+    world.host.advance(16)
+    world.must("expire", Sweep(Actor("carol")))
+    assert holders(world) == {("a", "bob"), ("b", "bob")}, "nobody else waits for it"
+    tokens = {claim.path: claim.token for claim in world.claims()}
+    assert tokens == {"a": event.seq, "b": world.state.seq}
+    world.host.advance(120)
+    ended = world.must("expire", Sweep(Actor("carol"))).events[0]
+    assert [row["path"] for row in ended.body["claims"]] == ["a"]
+    assert [row["items"] for row in ended.granted] == [[["path", "a"]]]
+
+
 def test_an_expiry_for_a_plain_claim_serves_those_who_wait_first(world: World) -> None:
     wait(world, "bob", "a")
     world.host.advance(3 * 3600)

@@ -66,6 +66,16 @@ def test_log_tells_the_length_and_who_got_it(world: World) -> None:
     assert events[1]["wait"]["end"] == "granted" and events[0]["event"]["granted"][0]["agent"] == "bob"
 
 
+def test_log_tells_other_terms_of_a_wait_as_the_same_wait(world: World) -> None:
+    world.take("src")
+    ticket = _queue(world, "bob")["ticket"]
+    _queue(world, "bob", "src", "-m", "new login")
+    world.free()
+    told = [line.split("  ")[-1].strip() for line in world.coord("log").out.splitlines()][:3]
+    assert told[1] == f"wait for src by bob: new login; keeps ticket {ticket}"
+    assert told[2].startswith("wait for src by bob; waited ") and told[2].endswith("s, granted")
+
+
 def test_watch_has_the_grant_in_words(world: World) -> None:
     world.take("src")
     _queue(world, "bob", "src/a.py")

@@ -169,6 +169,10 @@ def test_the_queue_at_the_start(world: World) -> None:
     assert "they wait for what you hold: 1\n  bob waits for src (since " in world.coord("start").out
     assert f"you wait for src: 1 of 1, ticket {ticket}" in world.coord("start", "--brief", agent="bob").out
     assert "bob waits for what you hold: git claim list" in world.coord("start", "--brief").out
+    assert world.claim("--queue", "--priority", "high", "src", agent="carol").code == 3
+    waiters = holds(world.coord("start", "--json"), "started")["waiters"]
+    assert [wait["agent"] for wait in waiters] == ["carol", "bob"], "in the order in which they go"
+    assert "carol, bob wait for what you hold: git claim list" in world.coord("start", "--brief").out
 
 
 def test_how_work_goes_here_with_the_projects_names(world: World) -> None:

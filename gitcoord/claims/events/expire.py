@@ -60,8 +60,8 @@ def _expired(state: State, command: Sweep, world: World) -> list[tuple[Claim, Ex
     verdicts: dict[str, Expiry] = {}
     found = []
     for file, record in records.items():
-        token = record.get("token") if "reserved" in record else 0
-        group = f"{record.get('agent')} {record.get('session')} {record.get('ttl')} {token}"
+        grant = (record.get("token"), record["reserved"]) if "reserved" in record else ()
+        group = f"{record.get('agent')} {record.get('session')} {record.get('ttl')} {grant}"
         verdict = verdicts.get(group)
         if verdict is not None and not verdict.expired:
             continue
@@ -84,17 +84,17 @@ def add_expire(
     chain: Chain, world: World, expired: list[tuple[Claim, Expiry]], beats: list[Heartbeat]
 ) -> list[Heartbeat]:
     """Add the events that end these claims: one for all, and one for each grant that nobody confirmed, whose request goes back into
-    the queue with that event's number as its ticket.
+    the queue with that event's number as its ticket. Two requests that one event granted stay two.
 
     Gives the heartbeats that move with the chain: `beats`, and the judged ones with a mark, one for each agent.
     """
     # In one order, whatever the command: where it only expires claims, a server makes it again as a sweep.
     expired = sorted(expired, key=lambda row: file_of(chain.state, row[0].item, row[0].agent))
     beats = _add_event(chain, world, [row for row in expired if row[1].rule != UNCONFIRMED], beats)
-    missed = {(claim.token, claim.agent): verdict for claim, verdict in expired if verdict.rule == UNCONFIRMED}
-    for (token, agent), verdict in sorted(missed.items()):
+    missed = {(c.token, c.agent, c.ticket): verdict for c, verdict in expired if verdict.rule == UNCONFIRMED}
+    for (token, agent, ticket), verdict in sorted(missed.items()):
         # The event before may have granted some of it once more.
-        claims = [c for c in all_claims(chain.state, agent) if c.token == token and c.reserved is not None]
+        claims = [c for c in all_claims(chain.state, agent) if (c.token, c.ticket) == (token, ticket)]
         beats = _add_event(chain, world, [(claim, verdict) for claim in claims], beats)
     return beats
 
@@ -161,10 +161,13 @@ def _put_back(state: State, event: Event, entries: list[Record], changes: Change
     from gitcoord.claims.requests import own_request, put, returned
 
     claims = [own_claim(state, Item(entry["space"], entry["path"]), entry["agent"]) for entry in entries]
-    whole = {(claim.agent, claim.token, claim.reserved is None) for claim in claims if claim is not None}
-    agent, token, is_plain = whole.pop() if len(whole) == 1 else ("", 0, True)
-    group = [claim for claim in all_claims(state, agent) if claim.token == token and claim.reserved] if agent else []
-    if is_plain or len(group) != len(entries) or len(entries) != len(event.body["claims"]):
+    whole = {(claim.agent, claim.token) for claim in claims if claim is not None}
+    tickets = {
+        claim.ticket for claim in claims if claim is not None
+    }  # an early version ended two requests of one event as one
+    agent, token = whole.pop() if len(whole) == 1 else ("", 0)
+    group = [c for c in all_claims(state, agent) if c.token == token and c.ticket in tickets] if agent else []
+    if 0 in tickets or len(group) != len(entries) or len(entries) != len(event.body["claims"]):
         raise Illegal(f"event {event.seq} ends a reservation in part, or several")
     request = returned(group, event.seq)
     # Where the agent has asked anew for one of the items, that request stands.

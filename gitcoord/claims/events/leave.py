@@ -50,8 +50,8 @@ def _unconfirmed(state: State, command: Leave, world: World) -> list[Claim]:
     """The claims that the agent was granted without knowing it yet."""
     mine = all_claims(state, command.actor.agent) if not command.ticket else []
     asked = [claim for claim in mine if not command.items or claim.item in command.items]
-    tokens = {claim.token for claim in asked if claim.reserved is not None and not is_confirmed(world, claim)}
-    return [claim for claim in mine if claim.token in tokens]
+    tickets = {claim.ticket for claim in asked if claim.reserved is not None and not is_confirmed(world, claim)}
+    return [claim for claim in mine if claim.ticket in tickets]
 
 
 def _named(state: State, command: Leave) -> list[Request]:

@@ -69,8 +69,11 @@ def decide(state: State, command: Takeover, world: World) -> Decision:
         ahead=True,
     )
     granted = decide_take(chain.state, take, world)
-    events = [event._replace(part=event.part + 1) for event in granted.events]
-    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
+    chain.follow([event._replace(part=event.part + 1) for event in granted.events[:-1]])
+    chain.grants = True
+    for event in granted.events[-1:]:
+        chain.add(event.kind, event.body, past=event.past)  # it also grants what is free by the takeover
+    return Decision(chain.events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
 
 
 def _units(state: State, command: Takeover, world: World, claim: Claim) -> int:

@@ -19,7 +19,7 @@ from gitcoord.claims.requests import (
     put,
     task_of,
 )
-from gitcoord.claims.take import Take, confirms_of, default_ttl, granted, require_no_deadlock
+from gitcoord.claims.take import Judged, Take, confirms_of, default_ttl, granted, require_no_deadlock
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision, Event, Illegal, check_legal
 from gitcoord.ledger.format import QUEUE, with_minor
@@ -51,9 +51,7 @@ class Wait(NamedTuple):
     units: int = 0
     priority: str = "normal"
     blocking: bool = True
-    only: tuple[
-        tuple[str, str, str], ...
-    ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
+    only: tuple[tuple[str, str, str], ...] = ()  # the expired claims to end, by key; none: all that conflict
 
     @property
     def take(self) -> Take:
@@ -117,7 +115,7 @@ def _goes_too_far(state: State, command: Wait, world: World) -> bool:
     queue = Queue(state, world)
     claim = plain_request(command.actor.agent, command.items, command.mode, command.units or 1)
     kept = kept_for(queue, claim, queue.rivals(claim))
-    return kept is not None and queue.exhausted(kept)
+    return kept is not None and queue.at_limit(kept)
 
 
 def _require_priority(state: State, command: Wait, world: World) -> None:
@@ -132,22 +130,11 @@ def _require_priority(state: State, command: Wait, world: World) -> None:
 def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Decision:
     """The same place. Conflicting claims that have expired are ended, which may grant this or an earlier request."""
     raise_if(halted(state))
-    if PRIORITIES.index(mine.priority) < PRIORITIES.index(command.priority):
-        command = command._replace(priority=mine.priority)  # a person may have raised it
-    # What is not said again stays as it was said.
-    command = command._replace(
-        reason=command.reason or mine.reason, task=command.task or mine.task, ttl=command.ttl or mine.ttl,
-        expected=command.expected or mine.expected,
-    )  # fmt: skip
+    command = _with_earlier_terms(command, mine)
     admitted = admit(state, command.actor, world)
     chain = Chain(state, command.actor.agent, world)
     queue = Queue(state, world)
-    # Also those of the requests for which this one is kept: their agents may not ask any more.
-    asked = [mine, *queue.keepers(mine)]
-    conflicts = [conflicts_of(state, world, i, r.agent, r.mode, r.units) for r in asked for i in r.items]
-    rows = [row for each in conflicts for row in each.expired if row[0].agent != mine.agent]
-    expired = {c.key: (c, s) for c, s in rows if not command.only or c.key in command.only}
-    beats = add_expire(chain, world, list(expired.values()), [])
+    beats = add_expire(chain, world, _expired(queue, command, mine), [])
     if not chain.events and _changes(queue, command, mine):
         if command.priority != mine.priority:
             _require_priority(state, command, world)
@@ -157,14 +144,33 @@ def _ask_again(state: State, command: Wait, world: World, mine: Request) -> Deci
     return _answer(chain, command, world, admitted, beats)
 
 
+def _with_earlier_terms(command: Wait, mine: Request) -> Wait:
+    """Terms that are not said again stay as they were. The priority never gets lower: a person may have raised it."""
+    return command._replace(
+        reason=command.reason or mine.reason, task=command.task or mine.task, ttl=command.ttl or mine.ttl,
+        expected=command.expected or mine.expected,
+        priority=min(mine.priority, command.priority, key=PRIORITIES.index),
+    )  # fmt: skip
+
+
+def _expired(queue: Queue, command: Wait, mine: Request) -> list[Judged]:
+    """The expired claims for which this request waits, or one for which it is kept, whose agent may not ask any more."""
+    asked = [mine, *queue.keepers(mine)]
+    conflicts = [conflicts_of(queue.state, queue.world, i, r.agent, r.mode, r.units) for r in asked for i in r.items]
+    rows = [row for each in conflicts for row in each.expired if row[0].agent != mine.agent]
+    expired = {c.key: (c, s) for c, s in rows if not command.only or c.key in command.only}
+    return list(expired.values())
+
+
 def _changes(queue: Queue, command: Wait, mine: Request) -> bool:
-    """Is there something to record: other terms, or that the request may go although no event has granted it yet? The queue may follow."""
+    """Is there something to record: other terms, or that the request may go although no event has granted it yet? The queue follows what
+    it grants."""
     said = ("priority", "blocking", "reason", "task", "expected")
     if any(getattr(mine, key) != getattr(command, key) for key in said):
         return True
     if queue.blocking_claims(mine):
         return False  # as with most that ask again
-    return any(request.ticket == mine.ticket for request, _ in queue.grants([mine]))
+    return any(grant.request.ticket == mine.ticket for grant in queue.grants([mine]))
 
 
 def _body(command: Wait, world: World, session: int, ticket: int) -> Record:
@@ -198,11 +204,10 @@ def standing(state: State, world: World, mine: Request | None, known: int) -> Re
     if mine is None:
         return {"waiting": True, "ticket": 0, "position": 0, "of": 0, "before": [], "held": [], "paths": []}
     queue = Queue(state, world)
-    rivals = queue.with_rivals(mine)
-    at = next(index for index, each in enumerate(rivals) if each.ticket == mine.ticket)
+    before, count = queue.standing(mine)
     return {
-        "waiting": True, "ticket": mine.ticket, "position": at + 1, "of": len(rivals),
-        "before": [each.agent for each in rivals[:at]], "paths": [shown(item.name, item.space) for item in mine.items],
+        "waiting": True, "ticket": mine.ticket, "position": len(before) + 1, "of": count,
+        "before": [each.agent for each in before], "paths": [shown(item.name, item.space) for item in mine.items],
         "held": [c.to_json(_expires_in(state, world, c, known)) for c in queue.blocking_claims(mine)],
     }  # fmt: skip
 
@@ -227,9 +232,9 @@ def subject(event: Event) -> str:
     return f"wait for {shown(items[0][1], items[0][0])}{more} by {event.agent}"
 
 
-def apply(state: State, event: Event) -> Changes:
+def _checked(event: Event) -> tuple[Item, ...]:
+    """The items of a wait; Illegal where its body makes no sense."""
     body = event.body
-    require_open(state, event.agent, body["session"])
     items = tuple(checked_item(Item(*pair), event) for pair in body["items"])
     check_legal(event, _require_no_task, items)
     if (
@@ -237,6 +242,14 @@ def apply(state: State, event: Event) -> Changes:
         or body["units"] < 1 or body["reserve"] < 1 or not MIN_TTL <= body["ttl"] <= MAX_TTL
     ):  # fmt: skip
         raise Illegal(f"event {event.seq} waits in a mode, number, class or ttl that does not exist")
+    return items
+
+
+def apply(state: State, event: Event) -> Changes:
+    """A new request in the queue, or one at its old place with other terms."""
+    body = event.body
+    require_open(state, event.agent, body["session"])
+    items = _checked(event)
     changes: Changes = with_minor(state, QUEUE)
     old = [own for item in items if (own := own_request(state, item, event.agent)) is not None]
     kept = next((own for own in old if own.ticket == body["ticket"]), None)
