@@ -112,7 +112,7 @@ def _closed_loop(place: Place, before: Place, rounds: int, plan: Plan, note: str
         os.chdir(one.repository("queue-loop", [_PATH]))
         samples = interleave(min(rounds, 15), {"claim": partial(_pair, one)})
     race = _loop(before, before.directory / "queue-loop", plan, seconds=plan.seconds)
-    while not race.hand_overs:  # on a machine with much else to do
+    while not race.started:  # on a machine with much else to do
         race = _loop(before, before.directory / "queue-loop", plan, seconds=5 * plan.seconds)
     fair = _loop(place, place.directory / "queue-loop", plan, seconds=0)
     past = _overtakings(place, place.directory / "queue-loop")
@@ -126,7 +126,7 @@ def _closed_loop(place: Place, before: Place, rounds: int, plan: Plan, note: str
         "claim p50 ms": round(claim * 1000, 1), "from the start p50 ms": round(p50(fair.started) * 1000, 1),
         "from the event p50 ms": round(p50(fair.granted) * 1000, 1),
         "from the answer p50 ms": round(p50(fair.answered) * 1000, 1),
-        "before, from the start p50 ms": round(p50(race.started or [0.0]) * 1000, 1),
+        "before, from the start p50 ms": round(p50(race.started) * 1000, 1),
     }  # fmt: skip
     most, least = max(fair.grants), min(fair.grants)
     return [
