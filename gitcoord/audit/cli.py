@@ -8,14 +8,14 @@ from gitcoord.audit.cli_say import MARKS, say_checks
 from gitcoord.audit.model import BAD, OK, SEVERITIES, UNKNOWN, Check, at_least, exit_code
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
-from gitcoord.terminal.call import Call, has_ledger, text
+from gitcoord.terminal.call import Call, is_set_up, text
 from gitcoord.terminal.parser import Values
 
 
 def doctor(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.audit.doctor import examine
 
-    checks = examine(call.ctx, call.actor_or_none(), os.environ, has_ledger(call.ctx))
+    checks = examine(call.ctx, call.actor_or_none(), os.environ, is_set_up(call.ctx))
     wrong = [check for check in checks if check.state == BAD]
     if values.get("fix") and wrong:
         return _fix(call, checks, wrong)
@@ -39,7 +39,7 @@ def _fix(call: Call, checks: list[Check], wrong: list[Check]) -> int:
         raise UsageError("nothing of this can be put right without you", hints=tuple(check.help for check in wrong[:3]))
     code = setup(call, {}, [])
     after = open_repository(call.environ, writing=False)  # with the settings that were just written
-    return code or exit_code(examine(after, call.actor_or_none(), os.environ, has_ledger(after)))
+    return code or exit_code(examine(after, call.actor_or_none(), os.environ, is_set_up(after)))
 
 
 def audit(call: Call, values: Values, words: list[str]) -> int:
@@ -48,7 +48,7 @@ def audit(call: Call, values: Values, words: list[str]) -> int:
     floor = text(values, "fail-on") or "high"
     if floor not in SEVERITIES:
         raise UsageError(f"'{floor}' is not a severity", hints=(", ".join(SEVERITIES),))
-    checks = look(call.ctx, call.actor_or_none(), os.environ, has_ledger(call.ctx))
+    checks = look(call.ctx, call.actor_or_none(), os.environ, is_set_up(call.ctx))
     code = exit_code(at_least(checks, floor))
     call.screen.answer({"fail_on": floor, "checks": [check.to_json() for check in checks]}, ok=not code)
     if call.screen.json:

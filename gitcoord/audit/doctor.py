@@ -16,6 +16,7 @@ from gitcoord.guard.setup.plan import SetupPlace, in_use, plan_setup
 from gitcoord.guard.unknown_commands import tally
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
+from gitcoord.ledger.named_ledger import no_ledger, setup_command
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import find_other_ledger
 from gitcoord.ledger.snapshot import read_snapshot
@@ -37,7 +38,7 @@ def examine(
     """All checks, `but` these, the fundamental ones first. A clone that is not set up is asked only what does not need a ledger."""
     checks = [_git(ctx), _commands(environ), _parser()]
     if not is_set_up:
-        return [*checks, Check("ledger", BAD, "gitcoord is not set up in this repository", _SETUP)]
+        return [*checks, Check("ledger", BAD, no_ledger(ctx).message, setup_command(ctx))]
     looks: dict[str, Callable[[], Check]] = {
         "ledger": lambda: _ledger(ctx),
         "authority": lambda: _authority(ctx),

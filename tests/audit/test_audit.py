@@ -278,6 +278,15 @@ def test_doctor_in_a_clone_that_is_not_set_up(plain: World) -> None:
     )
 
 
+def test_a_clone_that_has_not_joined_the_projects_ledger(safe: World, tmp_path: Path) -> None:
+    _another_ledger(safe)
+    git(tmp_path, "clone", "-q", str(safe.top), "clone")
+    clone = World(tmp_path / "clone", made=True)
+    done = clone.coord("doctor", agent="", env=PATH)
+    assert done.code == 1 and "BAD  ledger: this project has a ledger, which this clone has not joined\n" in done.out
+    assert done.out.count("git coord setup") == 1 and clone.coord("audit", env=PATH).code == 1
+
+
 def test_doctor_as_json_and_what_it_advises(safe: World) -> None:
     result = holds(safe.coord("doctor", "--json", agent="", env=PATH), "doctor")
     assert result["ok"] and {row["id"]: row["state"] for row in result["checks"]}["identity"] == ADVICE
