@@ -46,7 +46,7 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
         return []
     missing = _not_fetched(ctx, rows)
     found = {row.path for row in rows} - missing.keys()
-    lines = _lacked_line_pairs(missing.values(), "git fetch --all && git merge")
+    lines = _lacked_line_pairs(missing.values(), "git fetch --all && git merge --autostash")
     if not found:
         return lines
     from gitcoord.gates.git_history import GitHistory
@@ -56,7 +56,7 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
         lacked = Lineages(state, GitHistory(ctx, ctx.snapshot, found), [], dict(zip(found, found))).lacked(head)
     except CouldNotJudge as error:
         return [*lines, f"note: {error.message}", *(f"hint: {hint}" for hint in error.hints[:1])]
-    return [*lines, *_lacked_line_pairs(lacked, "git merge")][: 2 * _MOST]
+    return [*lines, *_lacked_line_pairs(lacked, "git merge --autostash")][: 2 * _MOST]
 
 
 def _not_fetched(ctx: Context, rows: list[Released]) -> dict[str, Released]:

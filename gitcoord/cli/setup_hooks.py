@@ -9,8 +9,8 @@ from gitcoord.cli.setup_ledger import is_asked, said_yes
 from gitcoord.gates.hooks import install as hooks
 from gitcoord.gates.hooks.cli import change_lines, kit, show_snippet
 from gitcoord.gates.hooks.manager_files import FileEdit, files_that_ask, plan_edits
-from gitcoord.gates.hooks.managers import Managed
-from gitcoord.gates.hooks.presence import MissingGate
+from gitcoord.gates.hooks.managers import PRE_COMMIT, PRE_COMMIT_FILE, Managed
+from gitcoord.gates.hooks.presence import MissingGate, command_for
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
@@ -40,6 +40,8 @@ def manager_edits(call: Call, values: Values, manager: Managed | None, *, dry_ru
     call.screen.say("these lines make it ask gitcoord; they do nothing where gitcoord is not set up:")
     for edit in edits:
         call.screen.say(f"  {printable(edit.name)}", *(f"    + {printable(line)}" for line in edit.added))
+    if manager.manager == PRE_COMMIT:
+        call.screen.note("note: pre-commit itself refuses commits until its file is staged: git add " + PRE_COMMIT_FILE)
     if values.get("edit-hooks"):
         return edits
     if dry_run or not is_asked(values):
@@ -83,6 +85,8 @@ def tell_missing(call: Call, missing: list[MissingGate]) -> None:
     if not missing:
         return
     call.screen.note(
-        call.screen.paint("not in place: commits and pushes are not judged here by these hooks:", "yellow", 2),
+        call.screen.paint("not in place: these hooks do not ask gitcoord here:", "yellow", 2),
         *(f"  {gate.event}: {printable(gate.why)}" for gate in missing),
     )
+    if any(gate.install for gate in missing):
+        call.screen.hint(f"then: {command_for([gate for gate in missing if gate.install])}")

@@ -82,7 +82,7 @@ def refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: Usage
     for verdict in held[:SHOWN]:
         screen.note(f"error: {_line(verdict)}", *("  " + line for line in screen.claim_lines(list(verdict.held))))
     if person:
-        screen.note(f"error: {WHAT[hook]} is refused: without a terminal {person} may commit and pull, and not push")
+        screen.note(f"error: {WHAT[hook]} is refused: it brings changes that {person} may push only at a terminal")
     else:
         verb = "could not be judged" if others else "is refused"
         screen.note(f"error: {WHAT[hook]} {verb}: {problem.message}")
@@ -91,11 +91,13 @@ def refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: Usage
     screen.hint(*dict.fromkeys(hint for verdict in others if verdict.rule in ANYBODYS for hint in verdict.hints[:1]))
     if person:
         screen.hint(f"{person} pushes at a terminal: git push")
+    elif hook == "pre-push":
+        screen.hint("a person pushes at a terminal: git push", *problem.hints)
     elif any(verdict.rule not in ANYBODYS for verdict in others):
         screen.hint("a person does it at a terminal; git coord setup, run there, can let that person's editor commit")
         screen.hint(*problem.hints)
     else:
-        screen.hint("its holder does it under its own name, or at a terminal")
+        screen.hint("is it yours? then do it under your own name, or at a terminal")
     return 1
 
 

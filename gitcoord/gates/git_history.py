@@ -93,7 +93,7 @@ class GitHistory:
                     f"work that was released as {commit[:12]} is not in this copy, so nothing can be compared with it",
                     hints=(
                         "fetch it, from whichever branch it is on: git fetch --all",
-                        "or, if that work was abandoned: git claim disown <path> --reason '...'",
+                        "or, if no fetch brings it since it was abandoned: git claim disown <path> --reason '...'",
                     ),
                 )
 

@@ -116,7 +116,7 @@ def _too_long(number: int, frame: object) -> None:
 
 def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
     screen.note(f"error: {WHAT[hook]} could not be judged: {printable(message)}")
-    screen.hint(*hints, _HELP)
+    screen.hint(*(hints or (_HELP,)))
     return 1
 
 

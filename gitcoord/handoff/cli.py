@@ -168,9 +168,18 @@ def accept(call: Call, values: Values, words: list[str]) -> int:
     if result["task"]:
         call.screen.say(f"  the task {result['task']} is yours")
     _warn(call, result, f"it lies in {result['from']}'s work tree")
-    read = f"read it: git handoff show {result['id']}"
-    call.screen.hint(*([f"its branch: git switch {shell_word(result['branch'])}"] if result["branch"] else []), read)
+    call.screen.hint(*_to_branch(call, str(result["branch"])), f"read it: git handoff show {result['id']}")
     return 0
+
+
+def _to_branch(call: Call, branch: str) -> list[str]:
+    """The hint to go to the branch of a handoff, which may have to be fetched first."""
+    if not branch:
+        return []
+    remote = call.ctx.remote or "origin"
+    here = call.ctx.local.target(f"refs/heads/{branch}") or call.ctx.local.target(f"refs/remotes/{remote}/{branch}")
+    fetch = "" if here else f"git fetch {shell_word(remote)} && "
+    return [f"its branch: {fetch}git switch {shell_word(branch)}"]
 
 
 def decline(call: Call, values: Values, words: list[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.names import ROOT, printable
-from gitcoord.git.commands.objects import count_commits, diff_counts, log_subjects, merge_base
+from gitcoord.git.commands.objects import count_commits, diff_counts, is_ancestor, log_subjects, merge_base
 from gitcoord.git.commands.refs import for_each_ref
 from gitcoord.git.commands.worktrees import status_with_branch
 from gitcoord.handoff.model import MOST
@@ -49,14 +49,18 @@ def _status(ctx: Context, paths: list[str]) -> tuple[str, str, list[str]]:
 
 
 def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
-    """The base of the work: the merge base of all claims' bases, or of the trunk, with HEAD."""
-    if not bases:
-        tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}")
-        bases = [tip] if tip else []
-    there = [base for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None]
+    """The base of the work: the merge base of all claims' bases, or of the trunk, with HEAD; later, where trunk was brought in since."""
+    name = format_record(snapshot.state).sync
+    refs = (f"refs/heads/{name}", f"refs/remotes/{ctx.remote or 'origin'}/{name}")
+    tips = [tip for tip in map(ctx.local.target, refs) if tip]
+    there = [base for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None] or tips[:1]
     if not there:
         return ""
-    return merge_base(ctx.repo.env, *dict.fromkeys(there), head, how="octopus").text
+    base = merge_base(ctx.repo.env, *dict.fromkeys(there), head, how="octopus").text
+    for tip in tips if base else ():
+        landed = merge_base(ctx.repo.env, tip, head).text
+        base = landed if landed and is_ancestor(ctx.repo.env, base, landed) else base
+    return base
 
 
 def _commits(ctx: Context, base: str, head: str) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import UsageError
+from gitcoord.base.errors import Unreachable, UsageError
 from gitcoord.base.names import shell_word
 from gitcoord.landing import resolve
 from gitcoord.landing.cli_land import Command
@@ -25,8 +25,12 @@ def go_on(call: Call, actor: Actor, trunk: Trunk) -> int:
     if record["task"]:
         values["task"] = str(record["task"])
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
-    order = order_of(call, values, [str(record["branch"])], actor, trunk)
-    return Command(call, values, actor, trunk, order, int(record["again"]) + 1).run()
+    try:
+        order = order_of(call, values, [str(record["branch"])], actor, trunk)
+        return Command(call, values, actor, trunk, order, int(record["again"]) + 1).run()
+    except Unreachable as error:
+        error.hints = (*error.hints, "then again, the conflict stays resolved: git coord land --continue")
+        raise
 
 
 def _elsewhere(record: Record) -> UsageError:

@@ -124,7 +124,7 @@ def _lines(call: Call, bell: _Bell) -> int:
     if call.screen.json:
         put(1, dumps({"ok": True, "initialised": True, **model}) + "\n")
     else:
-        put(1, "".join(f"{line.text}\n" for line in render(model)))
+        put(1, "".join(f"{line}\n" for line in [*(row.text for row in render(model)), *_unseen(model)]))
     follower = Follower(call.ctx, Place(str(model["ledger"]), int(model["seq"])))
     while True:
         bell.wait()
@@ -156,6 +156,11 @@ def _told(model: Row) -> dict[tuple[str, str, str], Row]:
     return {(who, row["kind"], row["subject"]): row for who, row in rows}
 
 
+def _unseen(model: Row) -> list[str]:
+    """That the remote that decides could not be asked, where that is so."""
+    return [f"note: {printable(str(model['offline']))}"] if "offline" in model else []
+
+
 def changes(before: Row, after: Row) -> list[str]:
     """The needs that are new and those that are settled. The time that passes is no change."""
     old, new = _told(before), _told(after)
@@ -163,9 +168,8 @@ def changes(before: Row, after: Row) -> list[str]:
         f"{key[0]}: {printable(row['message'])}: {printable(row['help'])}" for key, row in new.items() if key not in old
     ]
     lines += [f"settled: {printable(row['message'])}" for key, row in old.items() if key not in new]
-    offline = str(after.get("offline", ""))
-    if offline and offline != before.get("offline", ""):
-        lines.append(f"note: {printable(offline)}")
+    if after.get("offline", "") != before.get("offline", ""):
+        lines += _unseen(after)
     if before["needs_you"] and not after["needs_you"]:
         lines.append("nothing needs you")
     return lines

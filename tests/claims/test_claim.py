@@ -419,7 +419,7 @@ def test_uncommitted_work_is_not_released(world: World) -> None:
     assert done == Done(
         1,
         "",
-        "error: uncommitted changes in src: nothing was released\nhint: commit them first; or release all the same: git claim release --dirty src\n",
+        "error: uncommitted changes in src: nothing was released\nhint: commit them first; or, where they are not yours, release all the same: git claim release --dirty src\n",
     )
     assert world.refs() == before
     assert (

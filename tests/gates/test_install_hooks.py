@@ -207,6 +207,26 @@ def test_a_large_transaction_reaches_both(place: Place) -> None:
     assert states >= 2 and sum("refs/heads/many" in line for line in told) == states * len(lines)
 
 
+@pytest.mark.parametrize("event", ["pre-commit", "pre-push"])
+def test_a_hook_that_goes_by_its_own_name_still_does(place: Place, tmp_path: Path, event: str) -> None:
+    """husky 4 looks its own name up in package.json; it overwrites files with its mark at each `npm install`."""
+    helper = 'echo "$(basename "$0") $#" >>"${0%/*}/ran"\ncat >/dev/null\nexit "$(cat "${0%/*}/code")"\n'
+    place.script(place.hooks / event, '#!/bin/sh\n# husky\n\n. "$(dirname "$0")/husky.sh"\n')
+    place.script(place.hooks / "husky.sh", helper)
+    (place.hooks / "code").write_text("0")
+    place.ok("install-hooks")
+    if place.way == CHAIN:
+        assert b"# husky" not in place.hook(event).read_bytes()
+    act = ["commit", "-q", "--allow-empty", "-m", "x"]
+    if event == "pre-push":
+        place.git("init", "-q", "--bare", str(tmp_path / "o.git"))
+        act = ["push", "-q", str(tmp_path / "o.git"), "HEAD:refs/heads/x"]
+    place.git(*act)
+    assert (place.hooks / "ran").read_text() == f"{event} {2 if event == 'pre-push' else 0}\n"
+    (place.hooks / "code").write_text("3")
+    assert place.try_git(*act[:-1], "HEAD:refs/heads/y" if event == "pre-push" else "y").code != 0
+
+
 def test_a_hook_that_git_ignores_stays_ignored(place: Place) -> None:
     place.script(place.hooks / "pre-commit", "#!/bin/sh\nexit 1\n", mode=0o644)
     place.ok("install-hooks")

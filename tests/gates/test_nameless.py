@@ -199,7 +199,7 @@ def test_the_setting_does_not_push(known: Project) -> None:
     assert known.world.at_terminal("shared/a").code == 0
     assert commit(known, {"shared/a": "new\n"}).code == 0
     done = editor(known, "push", "-q", "origin", "main")
-    assert done.code != 0 and "without a terminal ada_at_example.com may commit and pull, and not push\n" in done.err, (
+    assert done.code != 0 and "it brings changes that ada_at_example.com may push only at a terminal\n" in done.err, (
         done
     )
     assert "nobody is named" not in done.err and "ask ada" not in done.err and "holds it" not in done.err

@@ -116,7 +116,7 @@ def require_committed(world: World, claims: list[Claim]) -> None:
         raise refused(
             "dirty",
             f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
-            f"commit them first; or release all the same: git claim release --dirty {' '.join(shell_word(path) for path in unclean)}",
+            f"commit them first; or, where they are not yours, release all the same: git claim release --dirty {' '.join(shell_word(path) for path in unclean)}",
         )
 
 

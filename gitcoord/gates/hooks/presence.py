@@ -8,6 +8,7 @@ from gitcoord.gates.hooks.managers import (
     HUSKY,
     LEFTHOOK,
     PRE_COMMIT,
+    PRE_COMMIT_INSTALL,
     PRE_COMMIT_MARKS,
     Managed,
     calls_hook,
@@ -22,10 +23,12 @@ from gitcoord.ledger.context import Context
 from gitcoord.startup.namedtuple import NamedTuple
 
 GATES = ("pre-commit", "pre-merge-commit", "reference-transaction", "pre-push")
+_NOTES = ("prepare-commit-msg", "post-commit")
 _LARGEST = 1 << 20
 
 
 _ASKS_NOT = " does not ask gitcoord"
+_NOT_INSTALLED = "no hook is installed"
 
 
 class MissingGate(NamedTuple):
@@ -34,11 +37,15 @@ class MissingGate(NamedTuple):
     event: str
     why: str
     edit: bool = False  # a hook manager's own file has to ask gitcoord
+    install: str = ""  # the hook manager's own command, where that alone is missing
 
 
 def command_for(missing: list[MissingGate]) -> str:
     """The command that puts these gates in place."""
-    return "git coord setup --edit-hooks" if any(gate.edit for gate in missing) else "git coord setup"
+    if any(gate.edit for gate in missing):
+        return "git coord setup --edit-hooks"
+    commands = {gate.install for gate in missing}
+    return commands.pop() if len(commands) == 1 and all(commands) else "git coord setup"
 
 
 def missing_gates(ctx: Context) -> list[MissingGate]:
@@ -46,7 +53,7 @@ def missing_gates(ctx: Context) -> list[MissingGate]:
     if not ctx.repo.worktree or ctx.reads_only:
         return []
     directory = _directory(ctx)
-    lacking = [event for event in GATES if not _runs(ctx, directory, event)]
+    lacking = [event for event in _wanted(directory) if not _runs(ctx, directory, event)]
     if not lacking:
         return []
     local = dict(parse_settings(list_settings(ctx.repo.env).out))
@@ -56,7 +63,17 @@ def missing_gates(ctx: Context) -> list[MissingGate]:
     if manager is None:
         return [MissingGate(event, _why(directory, event)) for event in lacking]
     found = [(event, _why_managed(ctx, manager, directory, event)) for event in lacking]
-    return [MissingGate(event, why, why.endswith(_ASKS_NOT)) for event, why in found if why]
+    return [
+        MissingGate(event, why, why.endswith(_ASKS_NOT), install_command(manager) if why == _NOT_INSTALLED else "")
+        for event, why in found
+        if why
+    ]
+
+
+def _wanted(directory: str) -> tuple[str, ...]:
+    """The gates; of pre-commit, which installs each hook by itself, also those that note in a commit which agent made it."""
+    text = read_file(f"{directory}/pre-commit", _LARGEST)
+    return GATES + _NOTES if any(mark in text for mark in PRE_COMMIT_MARKS) else GATES
 
 
 def _directory(ctx: Context) -> str:
@@ -106,9 +123,9 @@ def _why(directory: str, name: str) -> str:
 def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> str:
     """The reason why a manager does not ask gitcoord at this event; '' if it does."""
     if manager.manager == HUSKY and not directory.rstrip("/").endswith((".husky", ".husky/_")):
-        return f"husky is not installed in this clone: {install_command(manager, event)}"
+        return f"husky is not installed in this clone: {install_command(manager)}"
     if manager.manager == HUSKY and manager.own and not exists(manager.own):
-        return f"husky is not installed in this work tree: {install_command(manager, event)}"
+        return f"husky is not installed in this work tree: {install_command(manager)}"
     installed, path = f"{directory}/{event}", manager.file_of(event) if event in manager.events else ""
     if not path:
         return _why(directory, event)
@@ -116,15 +133,15 @@ def _why_managed(ctx: Context, manager: Managed, directory: str, event: str) -> 
         return path + _ASKS_NOT
     marks = {LEFTHOOK: (b"lefthook",), PRE_COMMIT: PRE_COMMIT_MARKS}.get(manager.manager, (b"",))
     if not exists(installed) or not any(mark in read_file(installed, _LARGEST) for mark in marks):
-        return f"no hook is installed: {install_command(manager, event)}"
+        return _NOT_INSTALLED
     return _not_there(ctx, event) if is_executable(installed) else f"{installed} has no run bit"
 
 
-def install_command(manager: Managed, event: str) -> str:
-    """The command of the manager that makes git run it at this event."""
+def install_command(manager: Managed) -> str:
+    """The command of the manager that makes git run it."""
     commands = {
         HUSKY: "npm install, then git coord setup",
         LEFTHOOK: "lefthook install",
-        PRE_COMMIT: f"pre-commit install -t {event}",
+        PRE_COMMIT: PRE_COMMIT_INSTALL,
     }
     return commands[manager.manager]
