@@ -6,7 +6,7 @@ if [ -f "$before" ] && [ -x "$before" ]; then
     { read -r _ && read -r mark; } <"$before" 2>/dev/null || mark=''
     earlier() {
         case $mark in
-        '# 'husky) sh -c '. "$0.before-gitcoord"' "$0" "$@" ;;
+        '#'?'husky') sh -c '. "$0.before-gitcoord"' "$0" "$@" ;;
         *) "$before" "$@" ;;
         esac
     }

@@ -52,7 +52,7 @@ gate() {
 lacking() {
     [ -n "$closed" ] || exit 0
     echo "gitcoord: $event: could not judge this, so it is refused: git-claim is not where it was, nor on PATH" >&2
-    echo "hint: install gitcoord again, as it was: pipx install gitcoord, or ./install.sh in a checkout of it" >&2
+    echo "hint: install gitcoord again, in a clone of its repository: ./install.sh, or pipx install . ; the person who set it up here knows where it is from" >&2
     [ "$event" != reference-transaction ] ||
         echo "hint: a pull or merge that was refused here may have left its new files staged: do not commit them, and repeat it then" >&2
     echo "hint: to leave it for good, a person then runs: git coord repositories --uninstall-hooks, or there ./install.sh --uninstall --hooks" >&2

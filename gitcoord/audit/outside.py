@@ -103,12 +103,12 @@ def server_gate(project: Project) -> Check:
     url = remote_url(project.ctx.repo.env, remote).text.removeprefix("file://")
     if not url.startswith("/") or not is_directory(url):
         words = f"from here it cannot be seen whether '{remote}' judges what is pushed"
-        return Check("", UNKNOWN, words, "on the server: git coord server status")
+        return Check("", UNKNOWN, words, "on the server: git coord server status <repository>")
     with opened(url) as server:
         missing = [str(row["hook"]) for row in missing_hooks(server)]
     if missing:
         words = f"'{remote}' takes pushes that nobody judged: client hooks can be switched off. Not installed there: {', '.join(missing)}"
-        return Check("", BAD, words, "on the server: git coord server install")
+        return Check("", BAD, words, "on the server: git coord server install <repository>")
     return ok("", f"'{remote}' judges every push")
 
 

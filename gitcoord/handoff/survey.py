@@ -59,7 +59,8 @@ def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
     base = merge_base(ctx.repo.env, *dict.fromkeys(there), head, how="octopus").text
     for tip in tips if base else ():
         landed = merge_base(ctx.repo.env, tip, head).text
-        base = landed if landed and is_ancestor(ctx.repo.env, base, landed) else base
+        # Work that was committed on trunk itself is listed too.
+        base = landed if landed not in ("", head) and is_ancestor(ctx.repo.env, base, landed) else base
     return base
 
 

@@ -58,7 +58,9 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
         raise refused(
             "unrelated",
             f"{printable(branch)} and {printable(trunk)} have no common history: nothing has landed",
-            *(["git fetch --unshallow"] if exists(f"{ctx.repo.common_dir}/shallow") else []),
+            "git fetch --unshallow"
+            if exists(f"{ctx.repo.common_dir}/shallow")
+            else f"ask those who made them; to begin anew from trunk: git switch -c <branch> {shell_word(trunk)}",
         )
     if how == MERGE and base == old:
         return Brought(tip)  # a fast-forward
@@ -151,8 +153,8 @@ def _rebased(ctx: Context, order: Order, old: str, *, sign: bool) -> Brought:
         raise refused(
             "merges",
             f"{printable(order.branch)} has a merge ({merge[:12]}), which cannot be rebased: nothing has landed",
-            "git coord land --merge",
-            "git coord land --squash",
+            f"git coord land {shell_word(order.branch)} --merge",
+            f"git coord land {shell_word(order.branch)} --squash",
         )
     if rows and rows[0][1:] == [old]:
         return Brought(order.tip)  # a fast-forward

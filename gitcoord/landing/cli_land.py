@@ -154,9 +154,8 @@ class Command:
             words = printable(sent.complaint.strip().replace("\n", "; ")[:500])
             raise refused(
                 "lfs",
-                f"the files of LFS could not be sent to '{ctx.remote}': {words}",
+                f"the files of LFS could not be sent to '{ctx.remote}': {words}: nothing has landed",
                 f"git lfs push {shell_word(ctx.remote)} {shell_word(order.branch)}",
-                "nothing has landed",
             )
 
     def _failed(self, error: GitcoordError) -> None:
@@ -194,7 +193,12 @@ class Command:
                 raise
         from gitcoord.claims.service import take
 
-        return take(self._ctx, command.take)
+        try:
+            return take(self._ctx, command.take)
+        except Refused as error:
+            again = f"git coord land {shell_word(self._order.branch)} --wait 30m"
+            error.hints = error.hints or (f"nothing has landed; to wait for it: {again}",)
+            raise
 
     def _stands(self, conflict: Conflict) -> bool:
         """Let the conflict stand in the agent's own work tree, and keep the turn; gives whether it is kept."""

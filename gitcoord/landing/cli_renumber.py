@@ -176,7 +176,11 @@ class Renumber:
                 code, output = run_check(self._command, place, environ, self._timeout, lambda: 60.0)
                 if code != 0:
                     words = printable(output.decode("utf-8", "replace").strip()[-300:])
-                    raise refused("named", f"renumberCommand ended with {code}: {words}", "nothing has landed")
+                    raise refused(
+                        "named",
+                        f"renumberCommand ended with {code}: {words}: nothing has landed",
+                        "correct [land] renumberCommand in .gitcoord/config, or ask a person",
+                    )
             inside = {**env, b"GIT_WORK_TREE": place.encode("utf-8", "surrogateescape")}
             data = "".join(f"{name}\0" for name in texts).encode("utf-8", "surrogateescape")
             update_index_from_files(inside, data).require("git cannot read the corrected files", StoreError)

@@ -226,7 +226,9 @@ class Landing:
                         trouble = failure.message
                         continue
                 return {key: value for key, value in following.follow().items() if value}
-        raise StoreError(f"git could not move {ref}: {trouble}", hints=("nothing has landed",))
+        raise StoreError(
+            f"git could not move {ref}: {trouble}: nothing has landed", hints=("then again: git coord land",)
+        )
 
 
 def _lost(result: Row) -> Row:

@@ -29,9 +29,13 @@ def page(call: Call, values: Values, words: list[str]) -> int:
     acts = bool(values.get("act"))
     listen = str(values.get("listen", "")) or "127.0.0.1"
     if acts:
-        actor = call.actor()
+        actor = call.person("act from a page")
         if not actor.person:
-            raise refused("person", "only a person at a terminal may act from a page", "without --act it only shows")
+            raise refused(
+                "person",
+                "only a person at a terminal may act from a page",
+                "ask one of them; without --act it only shows",
+            )
         if not is_loopback(listen):
             raise UsageError(
                 "--act and --listen do not go together: what is sent over a network is not encrypted",

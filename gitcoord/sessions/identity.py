@@ -23,7 +23,7 @@ _LEAST = 4  # letters of an id: fewer would make two subagents one too often
 # Programs between an agent tool and its hook.
 _BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "timeout")
 NAMING_HINTS = (
-    "say who you are, before the command: GITCOORD_AGENT=<name>",
+    "a person runs it at a terminal; an agent says its name before the command: GITCOORD_AGENT=<name>",
     "or launch the agent with: git coord run --as <name> -- <command>",
     "or name this work tree's agent: git config extensions.worktreeConfig true && git config --worktree gitcoord.agent <name>",
 )

@@ -9,7 +9,7 @@ from gitcoord.validators.tool_event import ToolEvent
 REPEATS, FAILURES = 3, 4
 _HINTS = (
     "look at what it does, and try another way",
-    "or say what you know and let another look: git coord task needs-human, git handoff new",
+    "or say what you know and let another look: git coord task needs-human <task> --reason '...'; or: git handoff new",
 )
 
 

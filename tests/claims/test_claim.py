@@ -210,7 +210,7 @@ def test_without_a_name_nobody_claims(world: World) -> None:
     done = world.claim("src", agent="")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: nobody is named here")
-    assert "hint: say who you are, before the command: GITCOORD_AGENT=<name>" in done.err
+    assert "an agent says its name before the command: GITCOORD_AGENT=<name>" in done.err
     assert world.refs() == before
 
 

@@ -18,6 +18,9 @@ from tests.support import CLAIM, COORD, HANDOFF, ROOT
 
 COMMAND = re.compile(r"git (claim|coord|handoff)((?: [^;,]*)?)(?=[;,]|$)")
 
+TOLD = re.compile(r"(?:^|\w: |&& )(git (?:claim|coord|handoff) .+)")
+NO_COMMANDS = ("git claim, git coord and git handoff are on PATH", "git coord landx")
+
 # --- every hint in the sources names commands that exist
 
 
@@ -45,6 +48,12 @@ def hints_in(source: str) -> Iterator[str]:
             yield from (text for root in roots for text in _texts(root) if text)
 
 
+def told_in(source: str) -> Iterator[str]:
+    """Texts that tell a command, in whatever place: alone, after a colon or after another command. Doctor, audit, page and overview have such."""
+    for text in _texts(ast.parse(source)):
+        yield from (match[1] for match in TOLD.finditer(text) if "\n" not in text)
+
+
 def wrong(hint: str) -> list[str]:
     """The commands in a hint that the table does not know so. `-h` is help, wherever it stands."""
     found = []
@@ -60,10 +69,20 @@ def wrong(hint: str) -> list[str]:
 
 def test_every_hinted_command_exists_with_these_words() -> None:
     found = {
-        str(path.relative_to(ROOT)): [each for hint in hints_in(path.read_text()) for each in wrong(hint)]
+        str(path.relative_to(ROOT)): [
+            each
+            for read in (hints_in, told_in)
+            for hint in read(path.read_text())
+            if hint not in NO_COMMANDS
+            for each in wrong(hint)
+        ]
         for path in sorted((ROOT / "gitcoord").rglob("*.py"))
     }
     assert {name: rows for name, rows in found.items() if rows} == {}
+
+
+def test_a_told_command_is_found_wherever_it_is_told() -> None:
+    assert list(told_in("ok('x', BAD, 'on the server: git coord mend')")) == ["git coord mend"]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +107,9 @@ CONFIG = """[gitcoord]
 """
 ATTRIBUTES = "shared/** gitcoord-claim\nguarded gitcoord-guard=checkpoint\nblocked gitcoord-guard=block\n"
 PROGRAMS = {"claim": CLAIM, "coord": COORD, "handoff": HANDOFF}
-# A person, or the one who can end it, is named; or what is there can be waited for.
+# A person, or the one who can end it, is named; or what is there can be waited for; or the work itself is wrong.
 ASKS = re.compile(
-    r"\bask\b|a person|another (person|agent)|its owner|the holder|whose role may|administrator|approv|--wait"
+    r"\bask\b|a person|another (person|agent)|its owner|the holder|whose role may|administrator|approv|--wait|correct it"
 )
 
 

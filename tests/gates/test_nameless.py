@@ -84,6 +84,16 @@ def test_what_somebody_must_answer_for_is_refused(project: Project, files: dict[
     assert "fsck" not in done.err, "the ledger is in order"
 
 
+def test_a_nameless_push_is_for_a_person_at_a_terminal(project: Project) -> None:
+    assert project.world.at_terminal("shared/a").code == 0
+    project.unhooked("commit", "-q", "--allow-empty", "-m", "x")
+    project.write({"shared/a": "new\n"})
+    project.unhooked("commit", "-qam", "work")
+    done = editor(project, "push", "-q", "origin", "main")
+    assert done.code != 0 and "hint: a person pushes at a terminal: git push\n" in done.err, done
+    assert "git coord setup" not in done.err, "no setting lets an editor push this"
+
+
 def test_a_name_is_asked_for_only_where_it_helps(project: Project) -> None:
     """A path that another holds stays held for everybody else: its holder is asked, and named first."""
     project.claim("free/held", agent="bob")

@@ -54,6 +54,16 @@ def test_from_new_to_accepted(world: World) -> None:
     clean(world)
 
 
+def test_work_of_trunk_that_was_brought_in_is_not_handed_over(world: World) -> None:
+    world.git("checkout", "-q", "-b", "fix", "HEAD~1")
+    world.commit({"src/b.py": "mine\n"}, "the printer")
+    world.git("merge", "-q", "--no-edit", "main")
+    id = world.handoff("new", "--to", "bob", *SAID, "--json").json["id"]
+    shown = world.handoff("show", id, "--json").json
+    assert [subject for _, subject in shown["commits"]] == ["Merge branch 'main' into fix", "the printer"]
+    assert shown["diffstat"] == [["src/b.py", 1, 1]]
+
+
 def test_what_people_read(world: World) -> None:
     world.handoff("new", "--to", "@tester", *SAID, "--blockers", "the build is red")
     done = world.handoff("show", f"h{len(world.events())}", agent="bob")

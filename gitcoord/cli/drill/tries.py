@@ -62,7 +62,7 @@ def all_ways(ground: Ground) -> list[Way]:
             Way(
                 "push past the client's hooks",
                 "server",
-                "on the server: git coord server install",
+                "on the server: git coord server install <repository>",
                 lambda agent: _push(ground, agent),
             )
         )

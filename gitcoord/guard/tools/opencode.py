@@ -28,7 +28,7 @@ ACTIONS = common.actions(
 
 def read(data: Record) -> ToolEvent:
     if data.get("opencode") != 1:
-        raise ValueError("the plugin of OpenCode is of another version: run git coord setup again")
+        raise ValueError("the plugin of OpenCode is of another version: git coord setup")
     phase = common.required(data, "event")
     if phase not in PHASES:
         raise ValueError(f"'{phase}' is an event that gitcoord does not know")

@@ -50,7 +50,11 @@ def add_land(chain: Chain, world: World, owner: str) -> None:
     found = open_landing(chain.state, owner)
     assert found is not None
     if not world.on_trunk([found.new]):
-        raise refused("not-landed", f"{found.trunk} does not contain {found.new[:12]}: it has not landed")
+        raise refused(
+            "not-landed",
+            f"{found.trunk} does not contain {found.new[:12]}: it has not landed",
+            "begin again: git coord land",
+        )
     held = [{key: row[key] for key in ("space", "path", "agent")} for row in _held(chain.state, found)]
     said = {key: getattr(found, key) for key in _SAID}
     chain.add("land", {"owner": owner, "landing": found.seq, **said, "released": held})

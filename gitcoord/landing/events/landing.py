@@ -120,7 +120,11 @@ def _require_lanes(state: State, command: Begin, world: World) -> None:
     be, so landings that meet are never in lanes at the same time."""
     agent = command.actor.agent
     if not world.on_trunk([command.old]):
-        raise refused("not-landed", f"{command.trunk} does not contain {command.old[:12]}, on which this would land")
+        raise refused(
+            "not-landed",
+            f"{command.trunk} does not contain {command.old[:12]}, on which this would land",
+            "begin again: git coord land",
+        )
     held = [claim for claim in all_claims(state, agent) if is_lane_item(claim.item)]
     for path in world.touched(command.old, command.new):
         if not any(covers_item(state, claim, lane_item(path)) for claim in held):
