@@ -112,7 +112,10 @@ def _pattern(key: str, text: str) -> str:
 
 
 def _bad(key: str, why: str, *hints: str) -> CouldNotJudge:
-    return CouldNotJudge(f"{FILE}: {printable(key)}: {why}", hints=(*hints, "correct the file and commit it"))
+    return CouldNotJudge(
+        f"{FILE}: {printable(key)}: {why}",
+        hints=(*hints, "correct the file and commit it: a person can, at a terminal"),
+    )
 
 
 def match(target: Target, remote: str, ref: str) -> bool:

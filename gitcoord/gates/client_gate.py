@@ -6,7 +6,7 @@ Each method chooses the changes to judge, the commits that were accepted before,
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, TrunkMoved
-from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
+from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
@@ -43,12 +43,18 @@ class Gate(GateBase):
         self.staged = tuple(change.path for change in step.changes)
         head = parents[0] if parents else ""
         # Also without changes: nothing of the killed gets through.
-        outcome = self._judge(head, [*self._merged(parents), step], lands=self._lands_here)
+        steps = [*self._merged(parents), step]
+        outcome = self._judge(head, steps, lands=self._lands_here, config=lambda: self._config_in(step, head))
         if outcome.policy.validators:
             outcome = self._validated_index(outcome, head, step, index)
         if step.changes and len(parents) == 1 and not outcome.verdicts and not self._rests_on_others():
             self.clean = Clean(self._snapshot.head, head, diffs[0])
         return outcome
+
+    def _config_in(self, step: CommitChange, head: str) -> str:
+        """The settings of the index, as a blob."""
+        changed = [change.blob for change in step.changes if change.path == CONFIG]
+        return changed[0] if changed else self._config_of(head)() if head else ""
 
     def _merged(self, parents: tuple[str, ...]) -> list[CommitChange]:
         """The commits that a merge brings to a gated branch, as `moves` judges them: many hook managers know no
@@ -108,7 +114,8 @@ class Gate(GateBase):
             self.pulled = "" if outcome.verdicts else f"refs/remotes/{self.remote}/{self.sync}"
             return self._judge(move.old, steps) if outcome.verdicts else outcome
         known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
-        return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
+        steps = self._steps(move, known, strict=True, gated=True)
+        return self._judge(move.old or self._policy_commit(), steps, config=self._config_of(move.new))
 
     def _has_landed(self, move: RefUpdate) -> bool:
         """Return whether the remote itself has this commit as trunk: `git fetch origin main:main` moves trunk first.
@@ -162,7 +169,10 @@ class Gate(GateBase):
         known = self._accepted(remote, old, is_sync=is_sync)
         steps = self._steps(move, known, strict=is_sync, gated=True)
         commit = (old if is_sync else "") or self._policy_commit()
-        outcome = self._judge(commit, steps, pushed=True, lands=lambda: bool(deploys) or self._is_gated(move.ref))
+        config = self._config_of(move.new)
+        outcome = self._judge(
+            commit, steps, pushed=True, lands=lambda: bool(deploys) or self._is_gated(move.ref), config=config
+        )
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 
@@ -224,7 +234,7 @@ class Gate(GateBase):
         """The commits of head that base does not have, by the policy of base: for CI. `named`: the actor is known."""
         self._named = named
         steps = self._steps(RefUpdate("", base, head), [base], strict=True, gated=False)
-        return self._validated(self._judge(base, steps, pushed=True), base, base, head)
+        return self._validated(self._judge(base, steps, pushed=True, config=self._config_of(head)), base, base, head)
 
     def _is_gated(self, ref: str) -> bool:
         """Return whether the ref is trunk, a deploy branch, or matched by gitcoord.gateRef in the local settings.

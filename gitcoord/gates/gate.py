@@ -6,9 +6,11 @@ were accepted before. Gates fail closed: where something cannot be read, an erro
 
 from __future__ import annotations
 
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import CONFIG
 from gitcoord.deploy.targets import Target, details, refusal
 from gitcoord.gates.git_history import GitHistory
-from gitcoord.gates.history import finish_steps, merge_changes, net_changes
+from gitcoord.gates.history import file_at, finish_steps, merge_changes, net_changes
 from gitcoord.gates.judge import FEW, CommitChange, Verdict, judge
 from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
 from gitcoord.git.store import RefUpdate
@@ -134,16 +136,39 @@ class GateBase:
     # --- judging
 
     def _judge(
-        self, commit: str, steps: list[CommitChange], *, pushed: bool = False, lands: Callable[[], bool] = lambda: True
+        self,
+        commit: str,
+        steps: list[CommitChange],
+        *,
+        pushed: bool = False,
+        lands: Callable[[], bool] = lambda: True,
+        config: Callable[[], str] | None = None,
     ) -> Verdicts:
-        """`lands`: whether this goes to trunk, or to where it is deployed from."""
+        """`lands`: whether this goes to trunk, or to where it is deployed from. `config`: the blob of the settings afterwards."""
         if not steps:
             return Verdicts([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
-        policy = self._source(commit).policy(paths).placed(lands)._replace(in_turn=self.in_turn)
+        try:
+            policy = self._source(commit).policy(paths).placed(lands)._replace(in_turn=self.in_turn)
+        except CouldNotJudge:
+            from gitcoord.gates.unreadable import may_replace
+
+            old = self._config_of(commit)() if commit else ""
+            if config is None or not may_replace(self._ctx, old, config(), self.actor, steps):
+                raise
+            policy = self._source("").policy(paths)
         if len(policy.attributes) > FEW:
             self._snapshot.state.prefetch((*_ALL, ("file", f"agents/{self.actor.agent}")))
-        return self._judge_by(policy, steps, pushed=pushed)
+        outcome = self._judge_by(policy, steps, pushed=pushed)
+        if config is None or CONFIG not in paths:
+            return outcome
+        from gitcoord.gates.unreadable import unreadable
+
+        return outcome._replace(verdicts=[*outcome.verdicts, *unreadable(self._ctx, config(), self.actor.agent)])
+
+    def _config_of(self, commit: str) -> Callable[[], str]:
+        """The settings of a commit, as a blob."""
+        return lambda: file_at(self._ctx, commit, CONFIG)[1]
 
     def _judge_by(self, policy: Policy, steps: list[CommitChange], *, pushed: bool = False) -> Verdicts:
         paths = {change.path for step in steps for change in step.changes}

@@ -199,7 +199,8 @@ def _seconds(key: str, value: str) -> int:
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
-        f"{CONFIG}: {key} is '{printable(value[:80])}', not {wanted}", hints=("correct the file and commit it",)
+        f"{CONFIG}: {key} is '{printable(value[:80])}', not {wanted}",
+        hints=("correct the file and commit it: a person can, at a terminal",),
     )
 
 

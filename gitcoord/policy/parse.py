@@ -181,7 +181,8 @@ def _is_true(key: str, value: str) -> bool:
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
-        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}", hints=("correct the file and commit it",)
+        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}",
+        hints=("correct the file and commit it: a person can, at a terminal",),
     )
 
 

@@ -219,7 +219,7 @@ class Source:
 
         failure = f"{CONFIG} of {self.commit[:12]} cannot be read"
         answer = list_settings(self._ctx.repo.env, blob=blob).require(
-            failure, hints=("correct the file and commit it",)
+            failure, hints=("correct the file and commit it: a person can, at a terminal",)
         )
         return [list(pair) for pair in parse_settings(answer.out)]
 

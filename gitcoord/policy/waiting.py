@@ -80,5 +80,5 @@ def _seconds(key: str, value: str) -> int:
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
         f"{CONFIG}: {printable(key)} is '{printable(value[:40])}', not {wanted}",
-        hints=("correct the file and commit it",),
+        hints=("correct the file and commit it: a person can, at a terminal",),
     )

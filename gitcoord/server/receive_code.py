@@ -149,7 +149,9 @@ class CodePush(GateBase):
                 self._require_landing(gathered)
             stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
             lands = _yes if is_sync or gathered.deploys else _no
-            outcome = self._judge(gathered.policy, gathered.steps, pushed=True, lands=lands)
+            outcome = self._judge(
+                gathered.policy, gathered.steps, pushed=True, lands=lands, config=self._config_of(move.new)
+            )
             if any(step.changes for step in gathered.steps):
                 outcome = self._validated(outcome, gathered.policy, move.old if is_sync else None, move.new)
             found.append((outcome, stale))

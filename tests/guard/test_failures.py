@@ -84,7 +84,7 @@ def test_a_broken_policy(tmp_path: Path, tool: str) -> None:
     # Not even its own `onError` counts: a policy that makes no sense is not guessed at.
     assert said == denied(
         ".gitcoord/config: guard.unknown is 'perhaps', not one of allow, warn, ask, deny\n"
-        "hint: correct the file and commit it",
+        "hint: correct the file and commit it: a person can, at a terminal",
         tool,
     )
     assert understood(tool, said) == "deny"

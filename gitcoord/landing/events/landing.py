@@ -104,7 +104,11 @@ def require_task(state: State, name: str, agent: str) -> None:
     task = the_task(state, name)
     raise_if(not_the_owner(state, task, agent))
     if task.state == NEEDS_HUMAN:
-        raise refused("needs-human", f"{task.id} waits for a person, who decides how it goes on")
+        raise refused(
+            "needs-human",
+            f"{task.id} waits for a person, who decides how it goes on",
+            f"ask a person; why it waits: git coord task show {task.id}",
+        )
 
 
 def _require_first(state: State, command: Begin) -> None:
