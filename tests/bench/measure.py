@@ -46,7 +46,7 @@ def interleave(rounds: int, *phases: Mapping[str, Timed], warm: int = 1) -> Samp
     """Run each step once a round, phase after phase, the order within a phase turning with the round (ABC, BCA, ...)."""
     samples: Samples = {name: [] for phase in phases for name in phase}
     os.sync()  # what was written to prepare it is not measured beside it
-    for number in range(-warm, rounds):
+    for number in range(-warm if rounds > 1 else 0, rounds):  # one round times nothing
         for phase in phases:
             names = list(phase)
             turn = number % len(names)

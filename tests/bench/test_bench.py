@@ -121,6 +121,7 @@ def test_every_benchmark_is_listed_here() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("names", [list(_ROWS)[start::4] for start in range(4)], ids=",".join)
 def test_quick_run(names: list[str], commands: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"

@@ -40,10 +40,9 @@ class Place(World):
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "first")
         self.init()
-        assert self.sh("coord", "install-hooks", agent="").code == 0
+        assert self.coord("install-hooks", agent="", env=self.env).code == 0
         script(top / ".git/hooks/commit-msg", f"#!/bin/sh\n[ ! -f {self.between_file} ] || . {self.between_file}\n")
-        assert self.sh("claim", "src/a").code == 0
-        self.starts()
+        assert self.claim("src/a").code == 0
 
     def sh(self, *words: str, agent: str = "alice", cwd: Path | None = None, env: dict[str, str] | None = None) -> Done:
         environ = {**os.environ, **self.env, "GITCOORD_AGENT": agent, **(env or {})}

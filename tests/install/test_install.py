@@ -86,6 +86,7 @@ class Kept(Home):
     """One installation for all tests, put back before each that follows a change: an installation knows where it is."""
 
     changed = False
+    told = ""
 
     def put_back(self) -> Home:
         if self.changed:
@@ -100,7 +101,7 @@ class Kept(Home):
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     made = Kept(tmp_path_factory.mktemp("kept") / "a home, with 'blanks'")
-    made.ok(INSTALLER)
+    made.told = made.ok(INSTALLER, PATH=os.environ["PATH"])
     shutil.copytree(made.path, made.path.parent / "copy", symlinks=True)
     return made
 
@@ -201,16 +202,16 @@ def test_page_and_mcp_server_come_along_unless_they_are_left_out(home: Home, ins
     assert "gitcoord is not set up" in installed.run("git", "coord", "page", "--no-open", cwd=tmp_path).stderr
 
 
-def test_says_what_it_does_meanwhile_and_what_to_add_to_path(home: Home) -> None:
-    told = home.ok(INSTALLER, PATH=os.environ["PATH"])
-    assert f'export PATH="{home.bin}:$PATH"' in told
-    assert not {".profile", ".bashrc", ".zshrc"} & set(os.listdir(home.path))
+def test_says_what_it_does_meanwhile_and_what_to_add_to_path(kept: Kept, ready: Home) -> None:
+    told = kept.told
+    assert f'export PATH="{ready.bin}:$PATH"' in told
+    assert not {".profile", ".bashrc", ".zshrc"} & set(os.listdir(ready.path))
     stages = ["making a virtual environment", "copying gitcoord", "compiling the commands", "trying the commands"]
     assert [line.removesuffix(" ...") for line in told.splitlines()[1:5]] == stages
     assert "\033" not in told and "\ninstalled in " in told
     main, other = os.openpty()
     with open(main, "rb", buffering=0) as screen:
-        done = subprocess.run([INSTALLER], env={**home.env, "TERM": "xterm"}, stdout=other, check=True)
+        done = subprocess.run([INSTALLER], env={**ready.env, "TERM": "xterm"}, stdout=other, check=True)
         os.close(other)
         shown = screen.read(1 << 16)
     assert done.returncode == 0 and b"export PATH" not in shown
@@ -274,19 +275,15 @@ def test_uninstall_leaves_nothing_behind(ready: Home) -> None:
     assert "not installed" in ready.ok(INSTALLER, "--uninstall")
 
 
-def test_uninstall_leaves_what_is_not_its_own(home: Home) -> None:
-    mine = home.path / ".local/share/man/man1/mine.1"
-    mine.parent.mkdir(parents=True)
-    mine.write_text("mine\n")
-    before = snapshot(home.path)
-    home.ok(INSTALLER)
-    (home.bin / "git-mine").write_text("#!/bin/sh\n")
-    changed = home.bin / "git-handoff"
-    changed.write_text("#!/bin/sh\n# my own, better than gitcoord's\n")
-    result = home.run(INSTALLER, "--uninstall")
+def test_uninstall_leaves_what_is_not_its_own(ready: Home) -> None:
+    mine = {ready.path / ".local/share/man/man1/mine.1": "mine\n", ready.bin / "git-mine": "#!/bin/sh\n"}
+    changed = ready.bin / "git-handoff"
+    mine[changed] = "#!/bin/sh\n# my own, better than gitcoord's\n"
+    for path, text in mine.items():
+        path.write_text(text)
+    result = ready.run(INSTALLER, "--uninstall")
     assert result.returncode == 0 and str(changed) in result.stderr
-    assert set(snapshot(home.path)) - set(before) == {".local/bin", ".local/bin/git-mine", ".local/bin/git-handoff"}
-    assert mine.read_text() == "mine\n"
+    assert {path: path.read_text() for path in ready.path.rglob("*") if path.is_file()} == mine
 
 
 @pytest.fixture
@@ -549,6 +546,7 @@ def test_home_is_needed(home: Home) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(bool(os.environ.get("PIP_NO_INDEX")), reason="PIP_NO_INDEX is set: no package index")
 def test_install_with_pip_into_an_empty_home(home: Home) -> None:
     home.env |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
