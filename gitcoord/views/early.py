@@ -7,6 +7,7 @@ from gitcoord.base.names import shell_word
 from gitcoord.deploy.model import INTERRUPTED, Deploys
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import Task
 from gitcoord.views.needs import Held, Need, late_waiters
 
 _LAST = 4  # a lease is near its end in the last quarter of its ttl
@@ -34,6 +35,16 @@ def of_leases(leases: Iterable[Lease]) -> list[Need]:
         help = f"git coord log --agent {shell_word(agent)}"
         found.append(Need("expiring", agent, words, help, f"heartbeat of {agent}", agent))
     return found
+
+
+def of_lost_tasks(lost: list[Task], *, anybody: bool) -> list[Need]:
+    """Tasks under way whose owners have expired, where nobody (`anybody`) is left who would take the next one."""
+    if anybody or not lost:
+        return []
+    first = lost[0]
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    words = f"no agent is alive, so nobody goes on with {first.id} of {first.owner}{more}"
+    return [Need("stalled", first.id, words, "git coord task list", f"heartbeat of {first.owner}")]
 
 
 def of_waits(held: Iterable[Held], now: int) -> list[Need]:

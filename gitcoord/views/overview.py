@@ -21,7 +21,7 @@ from gitcoord.landing.model import landing_queue, open_landings
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.named_ledger import warn_before_pull
-from gitcoord.ledger.sessions import Actor, expiry_of
+from gitcoord.ledger.sessions import Actor, Expiry, expiry_of
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
@@ -223,18 +223,24 @@ class _Facts:
         lasting = [row for row in self._held if not (row.expired or row.is_turn)]
         names = [row.name for row in lasting if row.claim.space == "path" and self._was_here(row.claim)]
         old = early.of_old_copy(*lacking(self._ctx, names[:_MOST_EVENTS]), names)
-        return [*early.of_leases(self._leases()), *early.of_waits(lasting, self.world.wall), *old]
+        lost = [task for task, verdict in self._owned() if verdict.expired]
+        stalled = early.of_lost_tasks(lost, anybody=any(row["live"] for row in self.agents))
+        return [*early.of_leases(self._leases()), *early.of_waits(lasting, self.world.wall), *old, *stalled]
 
     def _leases(self) -> Iterator[Lease]:
         for row, held in zip(self.claim_rows, self._held):
             left = row["expires_in_seconds"]
             if isinstance(left, int) and not (held.expired or held.is_turn or row.get("reserved")):
                 yield Lease(held.claim.agent, held.name, left, held.claim.ttl)
+        for task, verdict in self._owned():
+            if verdict.expires_in is not None and not verdict.expired:
+                yield Lease(task.owner, task.id, verdict.expires_in, task.ttl)
+
+    def _owned(self) -> Iterator[tuple[Task, Expiry]]:
+        """The tasks that an agent works on, with whether it has expired. One that is handed over has no owner to wait for."""
         for task in self.tasks:
             if task.state == ACTIVE and not task.handoff:
-                verdict = expiry_of(self._state, self.world, task.owner, task.session, task.ttl)
-                if verdict.expires_in is not None and not verdict.expired:
-                    yield Lease(task.owner, task.id, verdict.expires_in, task.ttl)
+                yield task, expiry_of(self._state, self.world, task.owner, task.session, task.ttl)
 
     def hot_spots(self, snapshot: Snapshot) -> list[Record]:
         """The hot spots of the last week, as `git coord contention` finds them. Only where somebody waits now is the history read."""

@@ -234,6 +234,18 @@ def test_early_warnings_of_leases_and_old_copies(world: World) -> None:
     )
 
 
+def test_tasks_that_nobody_goes_on_with(world: World) -> None:
+    world.coord("install-hooks")
+    world.coord("task", "add", "one")
+    id = world.coord("task", "next", "--json").json["task"]["id"]
+    assert overview(world)["early_warnings"] == []
+    world.fall_silent("alice")
+    (row,) = overview(world)["early_warnings"]
+    assert row["kind"] == "stalled" and row["message"] == f"no agent is alive, so nobody goes on with {id} of alice"
+    world.coord("start", agent="bob")
+    assert overview(world)["early_warnings"] == [], "bob can take it"
+
+
 def test_hot_spots_are_there_while_somebody_waits(world: World) -> None:
     world.take("src/a.py")
     for agent in ("bob", "carol", "dave"):
