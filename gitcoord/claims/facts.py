@@ -15,6 +15,7 @@ from gitcoord.ledger.format import folds_case, format_record
 from gitcoord.ledger.sessions import Heartbeat, Seen
 from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.world import Resource
+from gitcoord.policy.model import invalid_setting
 from gitcoord.startup.annotations import Iterable
 
 TYPE_CHECKING = False
@@ -110,7 +111,7 @@ def _resource(resource: Resource, name: str, setting: str, value: str) -> Resour
     """The resource with one more setting; CouldNotJudge for an invalid value."""
     if setting == "capacity":
         if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value)):
-            raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable capacity')
+            raise invalid_setting(f'resource "{printable(name)}" has no usable capacity')
         return resource._replace(capacity=int(value))
     if setting == "ttl":
         try:
@@ -118,7 +119,7 @@ def _resource(resource: Resource, name: str, setting: str, value: str) -> Resour
         except UsageError:
             ttl = 0
         if not 1 <= ttl <= MAX_TTL:
-            raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable ttl', hints=("from 1s to 7d",))
+            raise invalid_setting(f'resource "{printable(name)}" has no usable ttl', "from 1s to 7d")
         return resource._replace(ttl=ttl)
     names = tuple(value.replace(",", " ").split())
     if setting == "read":
@@ -132,7 +133,7 @@ def parse_approvers(pairs: list[tuple[str, str]]) -> list[str]:
     try:
         return [check_agent(value) for key, value in pairs if key == "gitcoord.approver"]
     except UsageError as error:
-        raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
+        raise invalid_setting(f"gitcoord.approver: {error.message}") from None
 
 
 def declared_resources(ctx: Context, snapshot: Snapshot) -> dict[str, Resource]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
 from gitcoord.base.names import check_word, printable, quote, shell_word
+from gitcoord.policy.model import invalid_setting
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -112,10 +113,7 @@ def _pattern(key: str, text: str) -> str:
 
 
 def _bad(key: str, why: str, *hints: str) -> CouldNotJudge:
-    return CouldNotJudge(
-        f"{FILE}: {printable(key)}: {why}",
-        hints=(*hints, "correct the file and commit it: a person can, at a terminal"),
-    )
+    return invalid_setting(f"{printable(key)}: {why}", *hints)
 
 
 def match(target: Target, remote: str, ref: str) -> bool:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from gitcoord.base.names import CONFIG, RULES, printable
 from gitcoord.effects.events.number import number_file
 from gitcoord.effects.sequences import sequences
+from gitcoord.gates.unreadable import check_settings
 from gitcoord.git.commands.objects import ls_tree
 from gitcoord.git.files import read_file
 from gitcoord.landing.model import rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import trunk_source
-from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, LANDING, SECRET, WARN, Policy
+from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, LANDING, SECRET, WARN
 from gitcoord.policy.overlay import problems as overlay_problems
 from gitcoord.policy.overlay_files import SETTING, overlay_file
 from gitcoord.policy.parse import parse_policy, unknown_settings
 from gitcoord.policy.patterns import words_for
 from gitcoord.policy.reader import Source
 from gitcoord.policy.roles import role_of
-from gitcoord.policy.waiting import parse_waiting
 from gitcoord.validators import PRIVATE
 
 OVERLAY = "private overlay"
@@ -133,10 +133,8 @@ def _deciding_line(
 def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
     """Likely mistakes. Raises CouldNotJudge for an invalid value."""
     source = _source(ctx, commit)
-    policy = parse_policy(source.pairs)
+    policy = check_settings(source.pairs)
     declared, landing = sequences(source.pairs), rules_of(source.pairs)
-    parse_waiting(source.pairs)
-    _try_settings(policy)
     problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
     for name in landing.renumber:
         if name not in declared or not declared[name].patterns:
@@ -165,15 +163,6 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
                 by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
                 problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
     return problems
-
-
-def _try_settings(policy: Policy) -> None:
-    """Read the numbers and durations of validators, which are otherwise read when a validator runs."""
-    for validator in policy.validators:
-        for key in ("calls", "bytes", "tokens", "repeats", "failures"):
-            validator.number(key)
-        validator.duration("time")
-        validator.flag("release")
 
 
 def private_rules(ctx: Context) -> str:

@@ -11,7 +11,7 @@ from gitcoord.base.names import CONFIG
 from gitcoord.deploy.targets import Target, details, refusal
 from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.history import file_at, finish_steps, merge_changes, net_changes
-from gitcoord.gates.judge import FEW, CommitChange, Verdict, judge
+from gitcoord.gates.judge import FEW, Change, CommitChange, Verdict, judge
 from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.context import Context
@@ -123,15 +123,18 @@ class GateBase:
         if not strict or not move.old:
             return steps
         touched = {change.path for step in steps for change in step.changes}
+        changes = net_changes(self._ctx, move.old, move.new)
+        dropped: tuple[Change, ...] = ()
         follows = any(move.old in step.parents for step in steps)  # as nearly always: git need not be asked
         if not follows and not self._is_ancestor(move.old, move.new):
-            touched = set()  # not a fast-forward: the new commits do not build on the old tip
-        rest = [change for change in net_changes(self._ctx, move.old, move.new) if change.path not in touched]
+            touched = set()  # the new commits do not build on the old tip
+            dropped = tuple(changes)
+        rest = [change for change in changes if change.path not in touched]
         for commit in self._tracking():
             if rest:
                 differs = {change.path for change in net_changes(self._ctx, commit, move.new)}
                 rest = [change for change in rest if change.path in differs]
-        return [*steps, CommitChange(move.new, (move.old,), "", tuple(rest))] if rest else steps
+        return [*steps, CommitChange(move.new, (move.old,), "", tuple(rest), dropped)] if rest or dropped else steps
 
     # --- judging
 
@@ -171,7 +174,7 @@ class GateBase:
         return lambda: file_at(self._ctx, commit, CONFIG)[1]
 
     def _judge_by(self, policy: Policy, steps: list[CommitChange], *, pushed: bool = False) -> Verdicts:
-        paths = {change.path for step in steps for change in step.changes}
+        paths = {change.path for step in steps for change in (*step.changes, *step.dropped)}
         actor, readers = self.actor, self._readers(steps) if pushed else []
         world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths)
         verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers, self._names)

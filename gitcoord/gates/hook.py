@@ -92,7 +92,7 @@ def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
 
 def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
     """Put back the files that a refused fast-forward wrote, where that is safe, and print the outcome."""
-    from gitcoord.gates.refused_merge import clean_up, hints
+    from gitcoord.gates.refused_merge import clean_up, hints, was_reset
 
     try:
         done = clean_up(ctx, env, moves)
@@ -100,6 +100,10 @@ def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]
         screen.note(f"note: the files that git wrote already were left: {printable(str(error))}")
         return
     if done is None:
+        if was_reset():
+            screen.hint(
+                "the files are those of the other commit already; this brings back those of HEAD: git reset --hard"
+            )
         return
     files = f"{len(done.paths)} file{'s' if len(done.paths) > 1 else ''}"
     if not done.why:

@@ -39,12 +39,16 @@ class Change(NamedTuple):
 
 
 class CommitChange(NamedTuple):
-    """A commit to judge, or the index (its id is ''). `agent` comes from the `Agent:` trailer."""
+    """A commit to judge, or the index (its id is ''). `agent` comes from the `Agent:` trailer.
+
+    `dropped`: where it stands for a branch that leaves its old tip, its parent here, all that differs from there.
+    """
 
     oid: str
     parents: tuple[str, ...]
     agent: str
     changes: tuple[Change, ...]
+    dropped: tuple[Change, ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -91,7 +95,7 @@ class _Judge:
         self._policy = policy
         self._actor = actor
         self._steps = steps
-        paths = {change.path for step in steps for change in step.changes}
+        paths = {change.path for step in steps for change in (*step.changes, *step.dropped)}
         case = folds_case(state)
         self._keys = {path: fold(path, case=case) for path in paths}
         self._claims = _Claims(state, self._keys)
@@ -116,6 +120,8 @@ class _Judge:
                 self._judge_attribution(step)
             for change in step.changes:
                 self._judge_change(agent, step, change)
+            for change in step.dropped:
+                self._judge_dropped(agent, step, change)
         return list(self._found.values())
 
     def _add(
@@ -183,9 +189,16 @@ class _Judge:
             message = f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})"
             hints = (
                 f"bring it in: git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
-                f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
+                hint_of_disowning(change.path),
             )
             self._add("lineage", agent, message, step, change, hints=hints)
+
+    def _judge_dropped(self, agent: str, step: CommitChange, change: Change) -> None:
+        lost = self._lineages.dropped(step, change.path)
+        if lost is not None:
+            message = f"this drops what {lost.agent} released there ({lost.commit[:12]}, event {lost.seq})"
+            hint = f"undo it by a commit of its own, under a claim: git revert {lost.commit[:12]}"
+            self._add("lineage", agent, message, step, change, hints=(hint, hint_of_disowning(change.path)))
 
     def _claims_on(self, agent: str, path: str) -> tuple[bool, list[dict[str, object]]]:
         """Return whether the agent or the pusher has a write claim on the path, and others' live conflicting claims.
@@ -321,6 +334,10 @@ class _Claims:
 
 def _holder_words(claim: dict[str, object]) -> str:
     return f"{claim['agent']} holds it" + (f" ({claim['mode']})" if claim["mode"] != WRITE else "")
+
+
+def hint_of_disowning(path: str) -> str:
+    return f"or, if that work was abandoned: git claim disown {path_word(path)} --reason '...'"
 
 
 def path_word(path: str) -> str:

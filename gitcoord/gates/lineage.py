@@ -153,6 +153,11 @@ class Lineages:
                 return record
         return None
 
+    def dropped(self, step: CommitChange, path: str) -> Released | None:
+        """The newest release at a path that the parent of this step contains, and the step itself does not."""
+        had = (record for record in self._records[path] if any(self._contained(p, record) for p in step.parents))
+        return next((record for record in had if not self._contained(step.oid, record)), None)
+
     def lacked(self, at: str) -> list[Released]:
         """Of each path, the newest release that this commit does not contain."""
         lacking = ((record for record in rows if not self._contained(at, record)) for rows in self._records.values())

@@ -69,29 +69,41 @@ def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned 
 # --- is it a fast-forward, and is all of it as the merge left it?
 
 
+def was_reset() -> bool:
+    """Return whether the git process that runs this hook is `git reset --hard`, which has written index and files already."""
+    _, words = _parent()
+    return _verb(words) == "reset" and "--hard" in words
+
+
 def _merge_start() -> int:
     """The start time of the git process that runs this hook, if it merges; 0 for another one, or if unknown."""
+    start, words = _parent()
+    return start if _verb(words) in ("merge", "pull") and not any(option in words for option in _OTHER) else 0
+
+
+def _parent() -> tuple[int, list[str]]:
+    """The start time of the git process that runs this hook, and its words after `git`; none if unknown."""
     pid = getppid()
     for _ in range(4):
         name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
         if not rest:
-            return 0
+            break
         if name == b"git":
             words = read_file(f"/proc/{pid}/cmdline").decode("utf-8", "surrogateescape").split("\0")
-            return started_at(pid) if _is_merge(words[1:]) else 0
+            return started_at(pid), words[1:]
         pid = int(rest.split()[1])
-    return 0
+    return 0, []
 
 
-def _is_merge(words: list[str]) -> bool:
-    """Return whether these words after `git` begin a merge or a pull."""
+def _verb(words: list[str]) -> str:
+    """The command among these words after `git`."""
     rest = iter(words)
     for word in rest:
         if word in _VALUES:
             next(rest, None)
         elif not word.startswith("-"):
-            return word in ("merge", "pull") and not any(option in words for option in _OTHER)
-    return False
+            return word
+    return ""
 
 
 def _existed(ctx: Context, oid: str, start: int) -> bool:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CONFIG
+from gitcoord.claims.facts import parse_resources
 from gitcoord.deploy.targets import targets
+from gitcoord.effects.sequences import sequences
 from gitcoord.gates.judge import CommitChange, Verdict
 from gitcoord.git.config import parse_settings
+from gitcoord.landing.model import rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
-from gitcoord.policy.model import ENFORCE, is_own_file
+from gitcoord.policy.model import ENFORCE, Policy, is_own_file
 from gitcoord.policy.parse import parse_policy
 from gitcoord.policy.roles import may_approve
 from gitcoord.policy.waiting import parse_waiting
@@ -42,14 +45,27 @@ def unreadable(ctx: Context, blob: str, agent: str) -> list[Verdict]:
 
 def _why(ctx: Context, blob: str) -> str:
     """The reason why these settings cannot be read; '' where they can, and where there are none."""
-    from gitcoord.landing.model import rules_of
-
     try:
-        pairs = _pairs(ctx, blob) if blob else []
-        parse_policy(pairs), parse_waiting(pairs), targets(pairs), rules_of(pairs)
+        check_settings(_pairs(ctx, blob) if blob else [])
     except CouldNotJudge as error:
         return error.message
     return ""
+
+
+def check_settings(pairs: list[tuple[str, str]]) -> Policy:
+    """Read all settings, also those that only some commands read. CouldNotJudge for a value that makes no sense."""
+    policy = parse_policy(pairs)
+    targets(pairs)
+    sequences(pairs)
+    rules_of(pairs)
+    parse_waiting(pairs)
+    parse_resources(pairs)
+    for validator in policy.validators:
+        for key in ("calls", "bytes", "tokens", "repeats", "failures"):
+            validator.number(key)
+        validator.duration("time")
+        validator.flag("release")
+    return policy
 
 
 def _pairs(ctx: Context, blob: str) -> list[tuple[str, str]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from gitcoord.base.codec import Record, Shape, record_of, values_of
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
-from gitcoord.base.names import CONFIG, RESOURCE, printable
+from gitcoord.base.names import RESOURCE, printable
 from gitcoord.claims.model import Claim, Item, own_claim, resource_like, turn_item
 from gitcoord.claims.requests import Request
 from gitcoord.ledger.state import State
+from gitcoord.policy.model import invalid_setting
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -198,10 +199,7 @@ def _seconds(key: str, value: str) -> int:
 
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
-    return CouldNotJudge(
-        f"{CONFIG}: {key} is '{printable(value[:80])}', not {wanted}",
-        hints=("correct the file and commit it: a person can, at a terminal",),
-    )
+    return invalid_setting(f"{key} is '{printable(value[:80])}', not {wanted}")
 
 
 def landing_queue(

@@ -6,6 +6,8 @@ policy that cannot be read, or has an invalid value, raises CouldNotJudge.
 
 from __future__ import annotations
 
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import CONFIG
 from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -49,6 +51,14 @@ RULES = {
 }
 # Of these rules the finding itself says all that the rule's purpose says.
 _PLAIN = ("held", "unclaimed", "uncommitted", "branch", "killed", "halted")
+
+
+CORRECTED = "correct the file and commit it: a person can, at a terminal"
+
+
+def invalid_setting(what: str, *hints: str) -> CouldNotJudge:
+    """The error of a setting whose value makes no sense: as long as it is committed, nothing can be judged."""
+    return CouldNotJudge(f"{CONFIG}: {what}", hints=(*hints, CORRECTED))
 
 
 class Attributes(NamedTuple):

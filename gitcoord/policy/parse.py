@@ -6,7 +6,7 @@ An invalid value raises CouldNotJudge, which names the setting; an unknown one i
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, UsageError
-from gitcoord.base.names import CONFIG, check_agent, check_path, fold, printable
+from gitcoord.base.names import check_agent, check_path, fold, printable
 from gitcoord.policy.model import (
     ALLOW,
     ASK,
@@ -24,6 +24,7 @@ from gitcoord.policy.model import (
     Guard,
     Policy,
     Role,
+    invalid_setting,
 )
 from gitcoord.startup.annotations import Iterable
 
@@ -123,7 +124,7 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
         try:
             return policy._replace(approvers=(*policy.approvers, check_agent(value)))
         except UsageError as error:
-            raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
+            raise invalid_setting(f"gitcoord.approver: {error.message}") from None
     if setting == "role":
         return policy._replace(default_role=value)
     if setting == "root":
@@ -169,7 +170,7 @@ def _role(role: Role, name: str, setting: str, value: str) -> Role:
         try:
             return role._replace(scratch=check_path(value))
         except UsageError as error:
-            raise CouldNotJudge(f"{CONFIG}: role.{printable(name)}.scratch: {error.message}") from None
+            raise invalid_setting(f"role.{printable(name)}.scratch: {error.message}") from None
     return role
 
 
@@ -180,10 +181,7 @@ def _is_true(key: str, value: str) -> bool:
 
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
-    return CouldNotJudge(
-        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}",
-        hints=("correct the file and commit it: a person can, at a terminal",),
-    )
+    return invalid_setting(f"{printable(key)} is '{printable(value)}', not {wanted}")
 
 
 def unknown_settings(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -15,7 +15,7 @@ from gitcoord.git.config import parse_settings
 from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.git.process import WHOLE
 from gitcoord.ledger.context import Context
-from gitcoord.policy.model import ATTRIBUTES, Policy, is_attributes_file
+from gitcoord.policy.model import ATTRIBUTES, CORRECTED, Policy, is_attributes_file
 from gitcoord.policy.parse import attributes_of, fold_patterns, parse_policy
 from gitcoord.startup.annotations import Any, Iterable
 
@@ -218,9 +218,7 @@ class Source:
         from gitcoord.git.commands.settings import list_settings
 
         failure = f"{CONFIG} of {self.commit[:12]} cannot be read"
-        answer = list_settings(self._ctx.repo.env, blob=blob).require(
-            failure, hints=("correct the file and commit it: a person can, at a terminal",)
-        )
+        answer = list_settings(self._ctx.repo.env, blob=blob).require(failure, hints=(CORRECTED,))
         return [list(pair) for pair in parse_settings(answer.out)]
 
     def _index(self, files: list[list[str]]) -> str:

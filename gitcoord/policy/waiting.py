@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
-from gitcoord.base.names import CONFIG, printable
+from gitcoord.base.names import printable
 from gitcoord.claims.requests import PRIORITIES
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import Waiting, World
+from gitcoord.policy.model import invalid_setting
 from gitcoord.policy.roles import role_of
 from gitcoord.startup.annotations import Iterable
 
@@ -78,7 +79,4 @@ def _seconds(key: str, value: str) -> int:
 
 
 def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
-    return CouldNotJudge(
-        f"{CONFIG}: {printable(key)} is '{printable(value[:40])}', not {wanted}",
-        hints=("correct the file and commit it: a person can, at a terminal",),
-    )
+    return invalid_setting(f"{printable(key)} is '{printable(value[:40])}', not {wanted}")

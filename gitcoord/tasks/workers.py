@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import parse_duration
-from gitcoord.base.errors import CouldNotJudge, UsageError
-from gitcoord.base.names import CONFIG, check_resource, printable
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import check_resource, printable
 from gitcoord.claims.model import DEFAULT_TTL, MAX_TTL, Item
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import Resource, World
+from gitcoord.policy.model import invalid_setting
 from gitcoord.policy.roles import role_of
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
@@ -52,7 +53,7 @@ def parse_workers(pairs: Iterable[tuple[str, str]]) -> Workers:
 
 def _count(key: str, value: str) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value)):
-        raise CouldNotJudge(f"{CONFIG}: {printable(key)} is '{printable(value[:40])}', not a number from 1 on")
+        raise invalid_setting(f"{printable(key)} is '{printable(value[:40])}', not a number from 1 on")
     return int(value)
 
 
@@ -62,7 +63,7 @@ def _duration(key: str, value: str) -> int:
     except UsageError:
         seconds = 0
     if not 1 <= seconds <= MAX_TTL:
-        raise CouldNotJudge(f"{CONFIG}: {printable(key)} is not a usable duration", hints=("from 1s to 7d",))
+        raise invalid_setting(f"{printable(key)} is not a usable duration", "from 1s to 7d")
     return seconds
 
 
@@ -74,7 +75,7 @@ def cap_resources(workers: Workers) -> dict[str, Resource]:
             for role, cap in workers.caps.items()
         }
     except UsageError as error:
-        raise CouldNotJudge(f"{CONFIG}: workers: {error.message}") from None
+        raise invalid_setting(f"workers: {error.message}") from None
 
 
 def _resource(role: str) -> str:

@@ -238,3 +238,44 @@ def test_released_work_may_be_given_another_message(project: Project, way: str) 
     branch = "main" if way == "on main" else "bobs"
     done = project.push(f"{branch}:main" if way == "land" else branch, agent="bob")
     assert done.code == 0, done
+
+
+# --- a branch that goes back ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["free/x", "shared/a"])
+def test_a_reset_drops_nothing_that_was_released(project: Project, path: str) -> None:
+    """A claim does not help: its holder may undo the work by a commit of its own, or give it up on record."""
+    project.claim(path, agent="bob")
+    tip = project.commit({path: "bob's\n"}, "bob's work", "bob")
+    project.claim("release", path, "--commit", tip, agent="bob")
+    project.claim(path, agent="alice")
+    done = project.try_git("reset", "-q", "--hard", "HEAD~1", agent="alice")
+    assert refused(done, "lineage", path) and f"git revert {tip[:12]}" in done.err, done
+    assert "brings back those of HEAD: git reset --hard" in done.err and project.git("rev-parse", "main") == tip
+    project.git("reset", "-q", "--hard", agent="alice")
+    assert (project.top / path).read_text() == "bob's\n"
+    assert project.push("+HEAD~1:main", agent="alice").code == 0, "the remote has nothing of it yet"
+    assert project.try_git("revert", "--no-edit", tip, agent="alice").code == 0
+    project.claim("disown", path, "--reason", "given up", agent="alice")
+    assert project.try_git("reset", "-q", "--hard", "HEAD~2", agent="alice").code == 0
+
+
+def test_what_nobody_released_is_reset_and_amended_as_before(project: Project) -> None:
+    project.claim("shared/a", agent="alice")
+    tip = project.commit({"shared/a": "alice's\n"}, "released", "alice")
+    project.claim("release", "shared/a", "--commit", tip, agent="alice")
+    project.claim("shared/a", agent="alice")
+    assert project.try_git("commit", "-q", "--amend", "-m", "in better words", agent="alice").code == 0
+    project.commit({"shared/b": "not released\n"}, "more", "alice")
+    project.claim("shared/b", agent="alice")
+    assert project.try_git("reset", "-q", "--hard", "HEAD~1", agent="alice").code == 0
+
+
+def test_a_forced_push_drops_nothing_that_was_released(project: Project) -> None:
+    project.claim("free/x", agent="bob")
+    tip = project.commit({"free/x": "bob's\n"}, "bob's work", "bob")
+    assert project.push("main", agent="bob").code == 0
+    project.claim("release", "free/x", "--commit", tip, agent="bob")
+    project.claim("free/x", agent="alice")
+    assert refused(project.push("HEAD~1:main", agent="alice", force=True), "lineage", "free/x")

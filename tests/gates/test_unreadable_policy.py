@@ -13,6 +13,8 @@ GOOD = "[rollout]\n\tunclaimed = enforce\n"
 BAD = {
     "a stage": "[rollout]\n\tunclaimed = wran\n", "no section": "[rollout\n\tunclaimed = warn\n",
     "queue": "[queue]\n\tovertake = many\n", "landing": "[land]\n\tlanes = many\n",
+    "resource": '[resource "gpu"]\n\tcapacity = many\n', "workers": "[workers]\n\tcap = all\n",
+    "sequence": '[sequence "records"]\n\twidth = wide\n', "validator": '[validator "budget"]\n\tcalls = few\n',
 }  # fmt: skip
 MARKS = "shared/** gitcoord-claim\n.gitcoord/** gitcoord-claim\n"
 
