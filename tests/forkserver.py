@@ -85,13 +85,11 @@ def _answer(directory: str, pid: str, code: int) -> bool:
     """Return whether the script has its answer, or is gone; if not, it does not read yet."""
     pipe = f"{directory}/{pid}"
     try:
-        fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
+        with open(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0) as answer:
+            answer.write(b"%d\n" % (code if code >= 0 else 128 - code))
+    except OSError:  # nobody reads; or nobody any more, when a script was killed in between
         if os.path.exists(f"/proc/{pid}"):
             return False
-    else:
-        os.write(fd, b"%d\n" % (code if code >= 0 else 128 - code))
-        os.close(fd)
     os.unlink(pipe)
     return True
 
