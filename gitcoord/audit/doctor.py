@@ -21,6 +21,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import find_other_ledger
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit, trunk_source
+from gitcoord.policy.parse import unknown_settings
 from gitcoord.sessions.unguarded import unguarded_agents
 from gitcoord.terminal.screen import counted
 from gitcoord.views.status import known_agents
@@ -125,6 +126,11 @@ def _policy(ctx: Context) -> Check:
     ):
         words = f"{CONFIG} differs here from that of '{trunk}', which applies"
         return Check("policy", ADVICE, words, f"git diff {shell_word(trunk)} -- {CONFIG}")
+    unknown = unknown_settings(pairs)
+    if unknown:
+        return Check(
+            "policy", ADVICE, f"{CONFIG} has unknown settings: {', '.join(unknown[:3])}", "git coord policy check"
+        )
     return ok("policy", f"the policy of '{trunk}' applies, {len(pairs)} settings")
 
 

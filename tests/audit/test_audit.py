@@ -334,6 +334,12 @@ def test_a_ledger_that_was_rewound_and_one_of_another_project(safe: World) -> No
     assert done.code == 4
 
 
+def test_a_misspelt_setting_is_said(safe: World) -> None:
+    _commit(safe, {".gitcoord/config": CONFIG + "[rolout]\n\tunclaimed = warn\n"})
+    row = doctor(safe, "policy")
+    assert (row["state"], row["help"]) == (ADVICE, "git coord policy check") and "rolout.unclaimed" in row["message"]
+
+
 def test_a_policy_that_is_not_there_not_committed_or_not_readable(safe: World) -> None:
     assert doctor(safe, "policy")["state"] == OK
     text = (safe.top / ".gitcoord/config").read_text()
