@@ -31,7 +31,7 @@ def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False
 
     def ask() -> Row:
         try:
-            result = wait(call.ctx, command)
+            result = wait(call.ctx, command, again=bool(rest.patience))
         except (Unreachable, OutcomeUnknown) as error:
             if not rest.patience:
                 raise

@@ -39,10 +39,11 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
     return _with_left(ctx, result)
 
 
-def wait(ctx: Context, command: Wait) -> dict[str, object]:
-    """Grant all items, or a place in the queue (`waiting` in the result). Harmless to repeat: the place stays the same."""
+def wait(ctx: Context, command: Wait, *, again: bool = False) -> dict[str, object]:
+    """Grant all items, or a place in the queue (`waiting` in the result). Harmless to repeat: the place stays the same. `again`: it has a
+    place already."""
     ahead = parts_for(command.actor.agent, command.items)
-    result = transact(ctx, _decide_wait, command, prefetch=ahead)
+    result = transact(ctx, _decide_wait, command, prefetch=ahead, yields=not again)
     from gitcoord.claims.news import forget_waits, note_wait
 
     if "waiting" in result:
@@ -177,11 +178,11 @@ def release(
 
 
 def release_unworked(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
-    """Release claims under which nothing was done."""
+    """Release claims under which nothing was done, such as a turn that others wait for: at once."""
     from gitcoord.claims.events.release import Release, decide
 
     command = Release(actor, items, dirty=True, unworked=True)
-    return transact(ctx, decide, command, prefetch=parts_for(actor.agent, items))
+    return transact(ctx, decide, command, prefetch=parts_for(actor.agent, items), yields=False)
 
 
 def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:

@@ -71,6 +71,7 @@ class Proposal(NamedTuple):
     moving: RefUpdate | None = None  # trunk, which moves in the same swap as the events
     nonce: str = ""  # the same in all attempts
     refused: tuple[Record, ...] = ()  # what the agent was refused since its last event
+    yields: bool = True  # to other machines that push to the remote
 
 
 class Attempt(NamedTuple):
@@ -92,15 +93,19 @@ def transact(
     prefetch: tuple[Part, ...] = (),
     copied: bool = False,
     moving: RefUpdate | None = None,
+    yields: bool = True,
 ) -> Record:
     """Make a command happen, and give its result.
 
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
     swap was made but cannot be seen. `copied` lets a copy write on the ledger it came with, which only `adopt` may. `moving`:
-    trunk at a remote authority, which moves together with the events or not at all.
+    trunk at a remote authority, which moves together with the events or not at all; such a landing does not yield, since others wait for
+    it. `yields`: False where the agent looks whether its turn has come: a pause in favour of other machines would let it miss its grant.
     """
     try:
-        result = _transact(ctx, _authority(ctx), Proposal(rule, command, prefetch, copied, moving))
+        result = _transact(
+            ctx, _authority(ctx), Proposal(rule, command, prefetch, copied, moving, yields=yields and moving is None)
+        )
     except BaseException:
         ctx.host.defer_interrupts(False)
         raise

@@ -75,8 +75,8 @@ class RemoteAuthority:
 
     def decide(self, proposal: Proposal) -> Attempt | None:
         self._agent = proposal.command.actor.agent
-        if proposal.moving is None or self._tried:
-            wait_for_turn(self._ctx)  # a landing's first try does not wait: the others wait for the landing
+        if proposal.yields or self._tried:
+            wait_for_turn(self._ctx)
         # A landing must not fail with others, nor they because of it: it is pushed alone.
         together = self._batched and proposal.moving is None
         attempt, self._batch_id = self._join(proposal) if together else (None, "")

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import chdir
 
 import pytest
 
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import WRITE, Item
+from gitcoord.claims.service import wait
+from gitcoord.ledger.remote import transaction
+from gitcoord.ledger.sessions import Actor
+from gitcoord.world.open import environ, open_repository
 from tests.ledger.remote.support import Fleet, Machine
 from tests.support import CLAIM, COORD
 
@@ -100,3 +107,25 @@ def test_a_waiter_on_another_machine_is_told_and_its_confirmation_reaches_the_se
     assert "note: a is yours, token " in two.claim("list", agent="bob").err
     assert [row.get("reserved") for row in one.claim("list", "--json").json["claims"]] == [None]
     fleet.assert_sound()
+
+
+def test_a_waiter_that_looks_again_does_not_yield_to_other_machines(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place cost lost races, and then it would let others go first for so long that it missed its grant."""
+    one, two = fleet.joined()
+    assert one.claim("a", agent="alice").code == 0
+    yielded: list[object] = []
+    monkeypatch.setattr(transaction, "wait_for_turn", yielded.append)
+    command = Wait(Actor("bob"), (Item("path", "a"),), WRITE, 60, 60, "")
+    with chdir(two.repo):
+        ctx = open_repository(environ(), writing=True)
+        try:
+            assert "waiting" in wait(ctx, command) and yielded
+            yielded.clear()
+            assert "waiting" in wait(ctx, command, again=True) and not yielded
+            assert one.claim("release", "a", agent="alice").code == 0
+            assert "claims" in wait(ctx, command, again=True) and not yielded
+        finally:
+            ctx.store.close()
+    assert _holders(one) == ["bob"]
