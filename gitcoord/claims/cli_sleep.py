@@ -22,7 +22,8 @@ from gitcoord.terminal.screen import Row, put
 
 _POLL = 0.5
 _LONGEST = 15.0
-_SOON = 0.1
+_SOON = 0.2
+_LONGEST_LOOK = 5.0
 _PATIENCE = 1.0  # seconds for each place in the queue
 _WATCHED = 16  # items whose refs a waiter looks at
 
@@ -92,6 +93,7 @@ class Rest:
         self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
         self._eager = eager
+        self._woke = 0.0  # when the last sleep ended, and the look at the ledger began
         self._position, self._since = 0, 0.0  # its position in the queue, and since when
 
     def _own(self) -> dict[str, bytes]:
@@ -116,7 +118,11 @@ class Rest:
 
     def __call__(self, bell: Bell, seconds: float) -> None:
         local = not self._ctx.remote
-        end = time.monotonic() + (seconds if local else min(seconds, self.period()))
+        now = time.monotonic()
+        looked = (
+            min(now - self._woke, _LONGEST_LOOK) if self._woke else 0.0
+        )  # a machine or a link that is busy is asked less often
+        end = now + (seconds if local else min(seconds, max(self.period(), looked)))
         while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
             rang, _ = bell.wait(left)
             if not (rang and local):
@@ -125,6 +131,7 @@ class Rest:
         before, self._seen = self._seen, self._own()
         if isinstance(self._ctx.store, PlumbingStore) and before != self._seen:
             self._ctx.store.open(writing=True)  # the git that will confirm the grant gets ready meanwhile
+        self._woke = time.monotonic()
 
 
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves

@@ -18,7 +18,7 @@ def _rest(monkeypatch: pytest.MonkeyPatch, *, eager: bool) -> tuple[Rest, list[f
     clock = [100.0]
     monkeypatch.setattr("gitcoord.claims.cli_sleep.time.monotonic", lambda: clock[0])
     repo = SimpleNamespace(common_dir="/nowhere")
-    call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=repo, remote="origin"))
+    call: Any = SimpleNamespace(ctx=SimpleNamespace(repo=repo, remote="origin", store=None))
     return Rest(call, (turn_item("main"),), "alice", eager=eager), clock
 
 
@@ -31,7 +31,26 @@ def test_the_first_in_the_queue_of_landings_looks_often_and_less_where_nothing_m
         clock[0] += later
         rest.stands(position)
         periods.append(rest.period())
-    assert periods == [5.0, 1.0, 0.5, 0.1, 0.5, 1.0]
+    assert periods == [5.0, 1.0, 0.5, 0.2, 0.5, 1.0]
+
+
+def test_a_look_that_takes_long_is_repeated_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest, clock = _rest(monkeypatch, eager=True)
+    slept = []
+
+    def sleep(seconds: float) -> tuple[int, int]:
+        slept.append(round(seconds, 3))
+        clock[0] += seconds
+        return 0, 0
+
+    bell: Any = SimpleNamespace(wait=sleep)
+    rest.stands(1)
+    for took in (0.0, 0.1, 3.0, 60.0):
+        clock[0] += took
+        rest.stands(2)  # it has moved: as at first
+        rest.stands(1)
+        rest(bell, 100.0)
+    assert slept == [0.2, 0.2, 3.0, 5.0]
 
 
 def test_others_look_as_seldom_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
