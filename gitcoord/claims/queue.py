@@ -150,8 +150,12 @@ class Queue(Requests):
             some = self._grants(first)
             found += some
             # The other requests of these agents may go now: their agent does not block any more, so that they close no deadlock, or
-            # those for which they were kept wait for what it has got.
-            first = [each for grant in some for each in self.of(grant.request.agent).values()]
+            # those for which they were kept wait for what it has got. So may those for which they wait, as where an agent that waits
+            # is handed something, and those for which a request waits that is at the limit now.
+            others = [each for grant in some for each in self.of(grant.request.agent).values()]
+            past = [self._found[each.ticket] for grant in some for each in grant.past]
+            others += [each for each in past if each is not None and self.at_limit(each)]
+            first = list({t: each for other in others for t, each in self.reachable(other).items()}.values())
         return found
 
     def _grants(self, first: list[Request]) -> list[Grant]:

@@ -29,6 +29,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--goals", type=int, default=GOALS, help=f"pieces of work for each agent (default: {GOALS})")
     parser.add_argument("--mutant", default="", choices=("", *MUTANTS), help="a deliberate fault of the protocol")
     parser.add_argument("--mutants", action="store_true", help="each mutant, until a seed catches it")
+    parser.add_argument("--check-queue", action="store_true", help="with many agents: also the invariants of the queue")
     parser.add_argument("--curve", type=int, metavar="AGENTS", help="the curve up to so many agents")
     parser.add_argument("--svg", type=Path, help="write the curve there as SVG")
     return parser
@@ -74,7 +75,7 @@ def _replay(given: Namespace) -> int:
 
 
 def _crowd(given: Namespace) -> int:
-    outcome = simulate_crowd(given.first, given.agents)
+    outcome = simulate_crowd(given.first, given.agents, checks_queue=given.check_queue)
     print(table([point(given.agents, outcome)]))
     print(outcome.violation or "all invariants held")
     return 1 if outcome.violation else 0

@@ -7,6 +7,7 @@ from gitcoord.simulation.world import RESOURCES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any
 
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
@@ -39,6 +40,7 @@ class Waiters:
             set(),
         )  # the last command that released or took over, and those files
         self.passed: dict[int, int] = {}  # how often each ticket was overtaken, counted here
+        self._known: dict[tuple[str, int], Any] | None = None  # answers, while nothing changes
         self._asked: dict[
             tuple[str, int], list[set[tuple[str, str]]]
         ] = {}  # agent, token -> the items of each request granted with it
@@ -48,8 +50,20 @@ class Waiters:
         self.passed = {r["ticket"]: r["overtaken"] for r in files.values()}
 
     def requests(self) -> list[Record]:
+        found: list[Record] = self._once("requests", 0, self._requests)
+        return found
+
+    def _requests(self) -> list[Record]:
         found = {record["ticket"]: record for record in self.files.values()}
         return sorted(found.values(), key=self._rank)
+
+    def _once(self, what: str, ticket: int, make: Callable[[], Any]) -> Any:
+        """The answer to this question, made once while nothing changes."""
+        if self._known is None:
+            return make()
+        if (what, ticket) not in self._known:
+            self._known[what, ticket] = make()
+        return self._known[what, ticket]
 
     def _rank(self, record: Record) -> tuple[bool, int, int]:
         exhausted = self.passed.get(record["ticket"], 0) >= LIMIT
@@ -238,6 +252,10 @@ class Waiters:
 
     def _keepers(self, request: Record) -> list[Record]:
         """The requests before this one that may not be overtaken and conflict with it."""
+        found: list[Record] = self._once("keepers", request["ticket"], lambda: self._find_keepers(request))
+        return found
+
+    def _find_keepers(self, request: Record) -> list[Record]:
         return [
             each
             for each in self.requests()
@@ -276,9 +294,17 @@ class Waiters:
 
     def _waits_for(self, request: Record, left: dict[int, Record]) -> set[int]:
         """Those of these requests without which this one does not go now."""
-        holders = {claim["agent"] for claim in self.blockers(request, {record["agent"] for record in left.values()})}
+        agents = {record["agent"] for record in left.values()}
+        blockers = self._once("blockers", request["ticket"], lambda: self.blockers(request))
+        # Fewer holders may leave units enough.
+        is_shared = any(name in RESOURCES for _, name in _pairs(request))
+        holders = {
+            c["agent"] for c in (self.blockers(request, agents) if is_shared else blockers) if c["agent"] in agents
+        }
         before = {each["ticket"] for each in self._keepers(request)}
-        if self._closes(request):  # it is held back until its agent does not block any more
+        if self._once(
+            "closes", request["ticket"], lambda: self._closes(request)
+        ):  # it is held back until its agent does not block any more
             before |= {r["ticket"] for r in self.requests() if r["agent"] == request["agent"] and r["blocking"]}
         return {ticket for ticket, record in left.items() if record["agent"] in holders or ticket in before}
 
@@ -286,6 +312,13 @@ class Waiters:
 
     def settled(self, sessions: dict[str, tuple[str, int]], halted: bool) -> None:
         """Nobody waits for what it could have, for ever, or after the end of its session."""
+        self._known = {}
+        try:
+            self._settled(sessions, halted)
+        finally:
+            self._known = None
+
+    def _settled(self, sessions: dict[str, tuple[str, int]], halted: bool) -> None:
         requests = self.requests()
         for record in requests:
             state = sessions.get(record["agent"])
@@ -306,7 +339,7 @@ class Waiters:
         agent, others = request["agent"], [r for r in self.requests() if r["ticket"] != request["ticket"]]
         if not any(r["agent"] == agent and r["blocking"] for r in others):
             return False
-        before, self.claims = self.claims, dict(self.claims)
+        before, self.claims, known, self._known = self.claims, dict(self.claims), self._known, None
         for space, name in _pairs(request):
             own = next(
                 (c for c in before.values() if (c["space"], c["path"], c["agent"]) == (space, name, agent)), request
@@ -317,7 +350,7 @@ class Waiters:
         try:
             return agent in self.stuck(others)
         finally:
-            self.claims = before
+            self.claims, self._known = before, known
 
     def stuck(self, requests: list[Record]) -> set[str]:
         """Agents that wait for ever, where all others release what they hold."""

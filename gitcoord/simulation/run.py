@@ -185,13 +185,15 @@ class Simulation:
         self.invariants.at_end(self.authority)
 
 
-def simulate_crowd(seed: int, agents: int, goals: int = 2) -> Outcome:
-    """Many agents on one machine without faults, in teams of a hundred that share twenty files: for the curve over their number."""
+def simulate_crowd(seed: int, agents: int, goals: int = 2, *, checks_queue: bool = False) -> Outcome:
+    """Many agents on one machine without faults, in teams of a hundred that share twenty files: for the curve over their number.
+
+    `checks_queue`: also the invariants of the queue, which compare all requests at each event."""
     files = [Item("path", f"d{n // 10}/f{n % 10}") for n in range(max(1, agents // 5))]
     teams = tuple(tuple(files[n : n + 20]) for n in range(0, len(files), 20))
     simulation = Simulation(seed, agents, goals, teams, is_crowd=True)
     simulation.authority.keep_one_state()
-    simulation.invariants.follows_queue = False
+    simulation.invariants.follows_queue = checks_queue
     for goals_of_one in simulation.goals.values():
         for goal in goals_of_one:
             goal.way = "queue" if goal.way == "queue" else "wait"

@@ -230,3 +230,30 @@ def test_a_takeover_lets_one_go_that_would_have_closed_a_deadlock(world: World) 
     )
     assert [row["agent"] for row in taken.events[-1].granted] == ["bob"]
     assert {("a", "bob"), ("b", "bob")} <= holders(world)
+
+
+def test_a_grant_lets_one_go_for_which_its_agent_waits_elsewhere(world: World) -> None:
+    """bob may not be overtaken, and keeps eve waiting. He waits for una, she for tom as soon as he is granted 'w', and he for eve."""
+    take(world, "eve", "h")
+    take(world, "una", "g")
+    take(world, "ned", "w")
+    wait(world, "bob", "g", "f")
+    _exhaust(world, "f", 3)
+    wait(world, "eve", "f", blocking=False)
+    wait(world, "tom", "h", blocking=False)
+    wait(world, "tom", "w", priority="high")
+    wait(world, "una", "w")
+    assert [row["agent"] for row in release(world, "ned", "w").granted] == ["tom", "eve"]
+
+
+def test_a_grant_lets_one_go_for_which_the_last_waits_that_it_overtakes(world: World) -> None:
+    """bob keeps eve waiting. Once una may not be overtaken either, he waits for her, and she for eve."""
+    for agent, name in (("eve", "h"), ("zed", "g"), ("ned", "w")):
+        take(world, agent, name)
+    wait(world, "una", "g", "h", "w", "x")
+    _exhaust(world, "x", 2)
+    wait(world, "bob", "g", "f")
+    _exhaust(world, "f", 3)
+    wait(world, "eve", "f", blocking=False)
+    wait(world, "tom", "w")
+    assert [row["agent"] for row in release(world, "ned", "w").granted] == ["tom", "eve"]

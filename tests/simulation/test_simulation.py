@@ -91,8 +91,8 @@ def test_a_failing_seed_prints_how_to_replay_it(capsys: pytest.CaptureFixture[st
 
 def test_many_agents_and_their_curve() -> None:
     """All of them use the queue, and all end: nobody stands still behind an agent that holds something and waits."""
-    outcomes = {count: simulate_crowd(1, count) for count in (10, 120)}
+    outcomes = {count: simulate_crowd(1, count, checks_queue=count < 50) for count in (10, 40, 120)}
     assert all(not outcome.violation and outcome.figures["waits"] for outcome in outcomes.values())
     points = [point(count, outcome) for count, outcome in outcomes.items()]
     assert all(row.events > row.agents for row in points)
-    assert table(points).count("\n") == 3 and svg(points).count("<polyline") == 3
+    assert table(points).count("\n") == 4 and svg(points).count("<polyline") == 3
