@@ -187,7 +187,7 @@ def test_who_may_start_one_that_acts(world: World) -> None:
     done = world.coord("page", "--act", "--no-open", agent="alice")
     assert done.code == 1 and "only a person at a terminal" in done.err
     done = world.coord("page", "--act", "--no-open", agent="")
-    assert done.code == 2 and "nobody is named here" in done.err
+    assert done.code == 2 and "only a person at a terminal" in done.err
     shown = world.person("page", "--act", "--no-open", "--listen", "0.0.0.0")
     assert shown.code == 2 and "not encrypted" in shown.out
 
