@@ -151,6 +151,10 @@ class Landing:
 
     def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool) -> Row:
         order, snapshot = self.order, read_snapshot(self.ctx)
+        if any(not row.announced and row.agent != self.actor.agent for row in open_landings(snapshot.state)):
+            # Its process died after this one began to wait: `landing` drops its record, so what is on trunk gets its `land` before.
+            finish_open(self.ctx, self.actor, self.trunk)
+            snapshot = read_snapshot(self.ctx)
         releases = Releases(self.ctx, snapshot, self.actor, self.trunk.name)
         touched = {name for tip in {order.tip, new} for name in changed_paths(self.ctx, old, tip)}
         items = releases.keys(old, new, order.tip, touched, self._task)
@@ -167,7 +171,8 @@ class Landing:
         seq = int(str(transact(self.ctx, landing_event.decide, begin)["seq"]))
         moved = {} if old == new else self._push(begin) if self.ctx.remote else self._move_here(begin, seq)
         result = transact(self.ctx, land_event.decide, Land(self.actor, self.actor.agent, seq))
-        return {**moved, "seq": seq, "released": released(items), **_lost(result)}
+        gone = released(items) if result["landed"] else []  # the turn was lost meanwhile, and the record with it
+        return {**moved, "seq": seq, "released": gone, **_lost(result)}
 
     def _commit_together(self, begin: Begin) -> Row:
         """Events and trunk in one atomic push to the remote."""
@@ -191,6 +196,7 @@ class Landing:
     def _push(self, begin: Begin) -> Row:
         """Trunk alone, where the remote takes no atomic pushes."""
         remote = store_of(self.ctx).remote
+        self._judge_again(read_snapshot(self.ctx), begin.old, begin.new)  # a check may have taken long
         self.ctx.tell(f"not atomic here: '{remote.name}' takes one ref at a time")
         result = remote.push([RefUpdate(self.trunk.ref, begin.old, begin.new)])
         tip = self.trunk.fetch()

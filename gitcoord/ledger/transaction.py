@@ -170,7 +170,7 @@ def decide_once(ctx: Context, proposal: Proposal, *, fix: bool = True) -> Attemp
     if not (decision.events or decision.beats):
         return Attempt(snapshot, decision)
     head, operations = prepare(ctx, snapshot, decision)
-    if proposal.moving is not None and head != snapshot.head:
+    if proposal.moving is not None and head != snapshot.head and torn_kill is None and not decision.again:
         operations.append(Update(*proposal.moving))
     return Attempt(snapshot, decision, None, head, tuple(operations), torn_kill is not None)
 

@@ -260,3 +260,21 @@ def test_two_land_at_once_one_after_the_other(world: World) -> None:
         assert process.returncode == 0, err
     assert trunk.show("a") == trunk.show("b") == "x"
     trunk.nothing_left()
+
+
+def test_one_that_waited_meanwhile_puts_a_dead_landing_on_record(world: World) -> None:
+    """alice's process dies when trunk has moved, while bob waits already."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    trunk.branch("bob", {"b": "x\n"})
+    trunk.interrupt("alice", moved=False)
+    environ, pipe = world.environ("bob", {}), subprocess.PIPE
+    with subprocess.Popen([*COORD, "land"], cwd=trunk.tree("bob"), env=environ, stdout=pipe, stderr=pipe) as second:
+        assert second.stderr is not None and b"waiting" in second.stderr.readline()
+        world.git("merge", "-q", "--ff-only", "alice")
+        assert world.person("kill", "alice").code == 0  # her turn is over
+        _, err = second.communicate(timeout=60)
+        assert second.returncode == 0, err
+    landed = [row["event"]["branch"] for row in world.coord("log", "--json", "--kind", "land").json["events"]]
+    assert sorted(landed) == ["alice", "bob"], landed
+    assert trunk.show("a") == trunk.show("b") == "x"

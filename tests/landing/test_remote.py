@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from contextlib import chdir
 
 import pytest
 
+from gitcoord.base.errors import Refused, refused
+from gitcoord.claims.model import Item
+from gitcoord.claims.take import Take, decide
+from gitcoord.git.store import RefUpdate
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import State
+from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import World as LedgerWorld
+from gitcoord.world.open import open_repository
 from tests.cli.support import Done
 from tests.cost import Counter
 from tests.ledger.remote.support import Fleet, Machine
@@ -141,3 +153,28 @@ def test_an_intent_of_another_machine_does_not_conflict(fleet: Fleet, machines: 
     assert _trunk(fleet, "shared/a") == "new\n"
     assert "topic has landed" in two.claim("shared/a", agent="bob").out
     fleet.assert_sound()
+
+
+def test_trunk_moves_with_the_record_of_its_landing_and_with_nothing_else(
+    fleet: Fleet, machines: list[Machine]
+) -> None:
+    """A command may first have to put something else on record, as the end of an expired turn, which passes to a waiter."""
+    one, _ = machines
+    new = _branch(one, "topic", {"free": "x\n"})
+    old, actor, asked = fleet.refs()["refs/heads/main"], Actor("alice"), []
+
+    def rule(state: State, command: Take, world: LedgerWorld) -> Decision:
+        asked.append(state.seq)
+        if len(asked) == 1:
+            return decide(state, command, world)._replace(again=True)
+        raise refused("held", "somebody else has the turn now")
+
+    with chdir(one.repo):
+        ctx = open_repository({os.fsencode(k): os.fsencode(v) for k, v in one.env.items()}, writing=True)
+        try:
+            with pytest.raises(Refused):
+                transact(ctx, rule, Take(actor, (Item("path", "a"),)), moving=RefUpdate("refs/heads/main", old, new))
+        finally:
+            ctx.store.close()
+    assert fleet.refs()["refs/heads/main"] == old
+    assert [event["kind"] for event in fleet.events()][-1] == "claim"
