@@ -25,7 +25,7 @@ _SHARP = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("first", range(0, soak(200, 10_000), _CHUNK))
+@pytest.mark.parametrize("first", range(0, soak(300, 10_000), _CHUNK))
 def test_the_invariants_hold(first: int, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["--seeds", str(_CHUNK), "--first", str(first)])
     assert code == 0, capsys.readouterr().out
