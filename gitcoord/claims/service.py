@@ -51,7 +51,7 @@ def wait(ctx: Context, command: Wait, *, again: bool = False) -> dict[str, objec
         inherited = _inherited(ctx, command.actor, result["held"])
         if not inherited:
             note_wait(ctx, command.actor.agent, result["ticket"], command.items)
-            return result
+            return _with_left(ctx, result)
         return wait(ctx, command) | {"inherited": inherited}
     forget_waits(ctx, command.actor.agent, command.items)
     note_tree(ctx, command.actor.agent)

@@ -9,7 +9,7 @@ from gitcoord.base.errors import CouldNotJudge, TrunkMoved
 from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
-from gitcoord.gates.history import common_changes, diff_index, merge_changes
+from gitcoord.gates.history import common_changes, diff_index, merge_changes, staged_id
 from gitcoord.gates.judge import CommitChange, Verdict
 from gitcoord.git.commands.objects import empty_tree, first_rules
 from gitcoord.git.files import read_file
@@ -44,17 +44,12 @@ class Gate(GateBase):
         head = parents[0] if parents else ""
         # Also without changes: nothing of the killed gets through.
         steps = [*self._merged(parents), step]
-        outcome = self._judge(head, steps, lands=self._lands_here, config=lambda: self._config_in(step, head))
+        outcome = self._judge(head, steps, lands=self._lands_here, config=lambda: staged_id(self._ctx, CONFIG, index))
         if outcome.policy.validators:
             outcome = self._validated_index(outcome, head, step, index)
         if step.changes and len(parents) == 1 and not outcome.verdicts and not self._rests_on_others():
             self.clean = Clean(self._snapshot.head, head, diffs[0])
         return outcome
-
-    def _config_in(self, step: CommitChange, head: str) -> str:
-        """The settings of the index, as a blob."""
-        changed = [change.blob for change in step.changes if change.path == CONFIG]
-        return changed[0] if changed else self._config_of(head)() if head else ""
 
     def _merged(self, parents: tuple[str, ...]) -> list[CommitChange]:
         """The commits that a merge brings to a gated branch, as `moves` judges them: many hook managers know no

@@ -128,7 +128,7 @@ class GateBase:
         follows = any(move.old in step.parents for step in steps)  # as nearly always: git need not be asked
         if not follows and not self._is_ancestor(move.old, move.new):
             touched = set()  # the new commits do not build on the old tip
-            dropped = tuple(changes)
+            dropped = tuple(changes) if gated else ()  # a range of commits moves no branch
         rest = [change for change in changes if change.path not in touched]
         for commit in self._tracking():
             if rest:

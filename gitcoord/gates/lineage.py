@@ -155,8 +155,12 @@ class Lineages:
 
     def dropped(self, step: CommitChange, path: str) -> Released | None:
         """The newest release at a path that the parent of this step contains, and the step itself does not."""
-        had = (record for record in self._records[path] if any(self._contained(p, record) for p in step.parents))
-        return next((record for record in had if not self._contained(step.oid, record)), None)
+        for record in self._records.get(path, ()):
+            if any(self._contained(parent, record) for parent in step.parents) and not self._contained(
+                step.oid, record
+            ):
+                return record
+        return None
 
     def lacked(self, at: str) -> list[Released]:
         """Of each path, the newest release that this commit does not contain."""

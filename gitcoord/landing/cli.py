@@ -29,6 +29,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
 
         actor = call.actor()
         return dry_run(call, actor, trunk, order_of(call, values, words, actor, trunk))
+    actor = call.actor()
     if not values.get("abort"):
         trunk.begin_fetch()  # it takes as long as loading the rest
     preload("landing")
@@ -36,7 +37,6 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     # As Ctrl-C: what was begun is given back.
     before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        actor = call.actor()
         lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
         if lock < 0:
             raise refused(
@@ -44,11 +44,11 @@ def land(call: Call, values: Values, words: list[str]) -> int:
             )
         return _in_lock(call, values, words, trunk)
     finally:
-        trunk.finish_fetch()
         if lock >= 0:
             flock.release(lock)
         for number, handler in before.items():
             signal.signal(number, handler)  # for a process that lives on
+        trunk.finish_fetch()
 
 
 def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:

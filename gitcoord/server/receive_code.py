@@ -6,7 +6,7 @@ ledger that landed before it could be told (`server/inflight.py`).
 
 from __future__ import annotations
 
-from gitcoord.base.errors import raise_if, refused
+from gitcoord.base.errors import CouldNotJudge, raise_if, refused
 from gitcoord.base.names import LEDGER, RefName, printable
 from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
@@ -126,7 +126,12 @@ class CodePush(GateBase):
 
     def _deployed(self, ref: str) -> list[tuple[Target, str]]:
         """Deploy targets that use this ref. Names of remotes are the clients' own, so only the ref is compared."""
-        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        try:
+            known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        except CouldNotJudge:
+            if not self.actor.person:
+                raise
+            return []  # `judge` asks whether this replaces settings that cannot be read, and refuses otherwise
         names = [ref, *self._aliases.get(ref, ())]
         return [(target, "") for target in known if any(self._deploys(target, name) for name in names)]
 
@@ -163,7 +168,11 @@ class CodePush(GateBase):
 
     def _require_landing(self, gathered: _Gathered) -> None:
         """Refused where trunk's policy lets agents move it by landings alone, or the agent's role does not land; this is none."""
-        raise_if(may_not_land(self._snapshot.state, self.actor, self._ctx.world(self._snapshot)))
+        try:
+            raise_if(may_not_land(self._snapshot.state, self.actor, self._ctx.world(self._snapshot)))
+        except CouldNotJudge:
+            if not self.actor.person:
+                raise
         if self.actor.person or not rules_of(Source(self._ctx, gathered.policy).pairs).only:
             return
         raise refused(

@@ -279,3 +279,25 @@ def test_a_forced_push_drops_nothing_that_was_released(project: Project) -> None
     project.claim("release", "free/x", "--commit", tip, agent="bob")
     project.claim("free/x", agent="alice")
     assert refused(project.push("HEAD~1:main", agent="alice", force=True), "lineage", "free/x")
+
+
+def test_many_files_go_back_together(project: Project) -> None:
+    names = {f"free/{n}": "one\n" for n in range(20)}
+    project.commit(dict(names), "nobody released these", "alice")
+    assert project.try_git("reset", "-q", "--hard", "HEAD~1", agent="alice").code == 0
+    project.claim("free/x", agent="bob")
+    tip = project.commit({**names, "free/x": "bob's\n"}, "one is released", "bob")
+    project.claim("release", "free/x", "--commit", tip, agent="bob")
+    done = project.try_git("reset", "-q", "--hard", "HEAD~1", agent="alice")
+    assert refused(done, "lineage", "free/x") and not refused(done, "lineage", "free/1:"), done
+
+
+def test_a_branch_that_is_behind_drops_nothing(project: Project) -> None:
+    """CI judges the commits of a branch against trunk, which goes on meanwhile."""
+    project.branch("feature")
+    project.commit({"free/x": "mine\n"}, "a feature", "alice")
+    project.switch("main")
+    project.claim("free/1", agent="bob")
+    tip = project.commit({f"free/{n}": "bob's\n" for n in range(20)}, "bob's work", "bob")
+    project.claim("release", "free/1", "--commit", tip, agent="bob")
+    assert project.coord("gate", "main..feature", agent="alice").code == 0

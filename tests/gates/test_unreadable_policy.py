@@ -102,3 +102,21 @@ def test_a_person_goes_back_to_the_one_before(project: Project) -> None:
     broken(project)
     done = project.person_git("reset", "-q", "--hard", "HEAD~1")
     assert done.code == 0, done
+
+
+def test_a_merge_brings_one_or_takes_one_back(project: Project) -> None:
+    """The settings of a merge may come whole from its other side; the hook of the commit judges, where no other one does."""
+    (project.top / ".git/hooks/reference-transaction").unlink()
+    project.branch("wrong")
+    project.commit({".gitcoord/config": BAD["a stage"]})
+    project.branch("right", "wrong")
+    project.commit({".gitcoord/config": GOOD + "# corrected\n"})
+    project.switch("main")
+    project.commit({"free/x": "main goes on\n"})
+    assert project.world.at_terminal(".gitcoord/config").code == 0
+    done = project.person_git("merge", "-q", "--no-edit", "wrong")
+    assert done.code != 0 and "nothing could be judged any more" in done.out, done
+    project.unhooked("merge", "--abort")
+    project.unhooked("merge", "-q", "--no-edit", "wrong")
+    done = project.person_git("merge", "-q", "--no-ff", "--no-edit", "right")
+    assert done.code == 0, done
