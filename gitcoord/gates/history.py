@@ -9,7 +9,6 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import check_agent
 from gitcoord.gates.judge import Change, CommitChange
 from gitcoord.git.commands.objects import commit_stand_in, diff_index_raw, diff_raw, ls_tree_entry, merge_tree
-from gitcoord.git.commands.refs import rev_parse
 from gitcoord.ledger.context import Context
 from gitcoord.startup.annotations import Iterable, Iterator
 
@@ -132,6 +131,8 @@ def diff_index(ctx: Context, parent: str, index: bytes) -> bytes:
 
 def staged_id(ctx: Context, path: str, index: bytes) -> str:
     """The blob of this path in the index; '' where there is none."""
+    from gitcoord.git.commands.refs import rev_parse  # few changes need it
+
     env = {**ctx.repo.env, b"GIT_INDEX_FILE": index} if index else ctx.repo.env
     return rev_parse(env, f":{path}").text
 
