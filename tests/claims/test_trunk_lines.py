@@ -48,7 +48,7 @@ def test_a_claim_and_a_check_name_released_work_that_has_not_landed(world: World
     world.free("alice")
     world.git("switch", "-q", "main")
     note = f"note: your copy lacks work on src/a.py that alice released as {commit[:12]}\n"
-    hint = f"hint: bring it in before you change it: git merge {commit[:12]}\n"
+    hint = f"hint: bring it in before you change it: git merge --autostash {commit[:12]}\n"
     assert note + hint in world.claim("src", agent="bob").err
     assert note + hint in world.claim("check", "src/a.py", agent="bob").err
     assert "lacks" not in world.claim("src/b.py", agent="bob").err
