@@ -31,6 +31,10 @@ _FEW = 4  # questions of one kind that are answered path by path
 _LARGE = 1 << 20  # git ignores larger attributes files
 
 
+class LackingCommit(CouldNotJudge):
+    """Released work that is not in this clone: a fetch may bring it."""
+
+
 class GitHistory:
     """The `History` (`gates/lineage.py`) of one judgement of these paths."""
 
@@ -89,7 +93,7 @@ class GitHistory:
             if oid is None:
                 if self._is_shallow():
                     raise self._shallow()
-                raise CouldNotJudge(
+                raise LackingCommit(
                     f"work that was released as {commit[:12]} is not in this copy, so nothing can be compared with it",
                     hints=(
                         "fetch it, from whichever branch it is on: git fetch --all",

@@ -144,7 +144,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     gate = Gate(ctx, lambda: who.actor if who.problem else _with_heartbeat(ctx, who.actor), names=who.names)
     if moves is None:
         index, heads = env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {})
-        outcome = gate.index(index, heads)
+        outcome = _judge_index(ctx, gate, index, heads)
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
         if gate.clean is not None and process:
             leave_note(ctx, process, gate.actor, gate.clean)
@@ -169,6 +169,25 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         person = person_by_setting(ctx, env) if hook == "pre-push" else None
         return refuse_nameless(screen, hook, outcome, who.problem, person.agent if person else "")
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+
+
+def _judge_index(ctx: Context, gate: Gate, index: bytes, heads: list[str]) -> Verdicts:
+    """The verdicts on what is staged. Where work that has landed meanwhile is not here yet, trunk is fetched once."""
+    from gitcoord.gates.git_history import LackingCommit
+
+    try:
+        return gate.index(index, heads)
+    except LackingCommit as lacking:
+        if not ctx.remote:
+            raise
+        from gitcoord.ledger.remote.user_refs import fetch_sync
+
+        try:
+            fetch_sync(ctx, ctx.remote, gate.sync)
+        except GitcoordError:
+            raise lacking from None
+        ctx.store.refresh()
+        return gate.index(index, heads)
 
 
 def _with_others_work(ctx: Context, gate: Gate, who: HookActor, outcome: Verdicts) -> Verdicts:

@@ -7,8 +7,8 @@ writes `land`), `land`. At a remote the last three are one push.
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, GitcoordError, StoreError
-from gitcoord.base.names import LEDGER
+from gitcoord.base.errors import Contention, GitcoordError, StoreError, refused
+from gitcoord.base.names import LEDGER, printable
 from gitcoord.claims.model import Claim, turn_item
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
@@ -159,7 +159,14 @@ class Landing:
         touched = {name for tip in {order.tip, new} for name in changed_paths(self.ctx, old, tip)}
         items = releases.keys(old, new, order.tip, touched, self._task)
         self.intents = releases.intents(touched) if old != new else []
-        if old == new and not self._task and not released(items):
+        if old == new and self._task:
+            raise refused(
+                "no-work",
+                f"{printable(order.branch)} has nothing that is not on {self.trunk.name} already: {self._task} is not done by that",
+                f"commit the work first, then: git coord land --task {self._task}",
+                f"if its work has landed before: git coord task complete {self._task} --result '...' --not-done none",
+            )
+        if old == new and not released(items):
             return {"seq": 0, "released": []}  # there is nothing to put on record
         if takes:
             items = tuple(dict.fromkeys([(*turn_item(self.trunk.name), self.actor.agent), *items]))

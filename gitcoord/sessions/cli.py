@@ -46,7 +46,7 @@ def _briefing_lines(call: Call, result: Record) -> list[str]:
     """The result of `begin`, as lines of text."""
     verb = "opened" if result["opened"] else "goes on"
     first = f"session {result['session']} of {result['agent']} {verb}"
-    work = work_lines(result)
+    work = work_lines(result, call.ctx.remote)
     rest = [
         line
         for part in (_copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others, _gates)

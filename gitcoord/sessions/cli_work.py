@@ -9,12 +9,12 @@ _SHOWN = 5
 _OWN = "only gitcoord's own files so far"
 
 
-def work_lines(result: Record) -> list[str]:
-    """At most twelve lines: the commands of one piece of work, from the claim to the end."""
+def work_lines(result: Record, remote: str) -> list[str]:
+    """At most twelve lines: the commands of one piece of work, from the claim to the end. `remote`: the one that decides, if any."""
     project = result["project"]
     trunk = printable(project["trunk"])
     rows = [("git coord task next", "your next task, with its claims")] if result["tasks"] else []
-    rows.append(("git switch -c <branch>", f"work lands on '{trunk}' from a branch of yours"))
+    rows.append((_new_branch(remote, project["trunk"]), f"work lands on '{trunk}' from a branch of yours"))
     rows.append(
         (
             'git claim <path> -m "why"',
@@ -44,6 +44,14 @@ def work_lines(result: Record) -> list[str]:
     rows.append(("git handoff new, git coord stop", "when you stop; a handoff only for unfinished work"))
     width = max(len(command) for command, _ in rows)
     return ["how work goes here:", *(f"  {command.ljust(width)}  {words}" for command, words in rows)]
+
+
+def _new_branch(remote: str, trunk: str) -> str:
+    """The command that begins a branch at trunk as it is now."""
+    if not remote:
+        return f"git switch -c <branch> {shell_word(trunk)}"
+    there = shell_word(f"{remote}/{trunk}")
+    return f"git fetch -q {shell_word(remote)} && git switch --no-track -c <branch> {there}"
 
 
 def _example(pattern: str) -> str:

@@ -278,3 +278,19 @@ def test_one_that_waited_meanwhile_puts_a_dead_landing_on_record(world: World) -
     landed = [row["event"]["branch"] for row in world.coord("log", "--json", "--kind", "land").json["events"]]
     assert sorted(landed) == ["alice", "bob"], landed
     assert trunk.show("a") == trunk.show("b") == "x"
+
+
+def test_a_task_is_not_done_by_a_landing_that_brings_nothing(world: World) -> None:
+    """Its agent chained `git commit; git coord land --task`, and the commit was refused."""
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {})
+    task = world.coord("task", "add", "do it", "--json", agent="alice").json["tasks"][0]["id"]
+    assert world.coord("task", "take", task, agent="alice").code == 0
+    (tree / "new").write_text("not committed\n")
+    done = trunk.land("alice", "--task", task, "--json")
+    assert done.code == 1 and done.json["error"] == "no-work", done
+    assert world.coord("task", "show", task, "--json").json["task"]["state"] == "active"
+    trunk.commit("alice", {"new": "committed\n"})
+    assert trunk.land("alice", "--task", task).code == 0
+    assert world.coord("task", "show", task, "--json").json["task"]["state"] == "done"
+    trunk.nothing_left()

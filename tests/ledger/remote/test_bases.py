@@ -180,3 +180,15 @@ def test_a_release_from_a_clone_that_lacks_the_base_records_all_of_the_work(tmp_
     three.join()
     claim(three, "release", "shared", agent="alice")
     assert {row["path"] for row in team.lineage("shared")} == {AT, "shared/b"}
+
+
+def test_work_that_landed_meanwhile_is_fetched_by_the_commit_that_needs_it(tmp_path: Path) -> None:
+    team = Team(tmp_path, gate=False)
+    claim(team.one, "free/x", agent="bob")
+    assert change(team.one, "free/x", "line 1\n", "bob's\n", "bob").code == 0
+    git(team.one, "push", "-q", "origin", "main", agent="bob")
+    claim(team.one, "release", "free/x", agent="bob")
+    claim(team.two, "free/x", agent="alice")
+    assert refused(change(team.two, "free/x", "line 30\n", "alice's\n", "alice"), "lineage")
+    git(team.two, "merge", "-q", "--autostash", "origin/main", agent="alice")
+    git(team.two, "commit", "-q", "-a", "-m", "work", agent="alice")
