@@ -164,7 +164,7 @@ class Landing:
                 "no-work",
                 f"{printable(order.branch)} has nothing that is not on {self.trunk.name} already: {self._task} is not done by that",
                 f"commit the work first, then: git coord land --task {self._task}",
-                f"if its work has landed before: git coord task complete {self._task} --result '...' --not-done none",
+                f"if its work has landed before: git coord task complete {self._task} -m '...' --not-done none",
             )
         if old == new and not released(items):
             return {"seq": 0, "released": []}  # there is nothing to put on record
