@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
-from gitcoord.base.names import shell_word, shown
+from gitcoord.base.names import CONFIG, shell_word, shown
 from gitcoord.claims.model import Claim
 from gitcoord.claims.requests import Request
 from gitcoord.gates.model import OPEN, Approval
@@ -201,6 +201,13 @@ def of_guards(unguarded: Iterable[dict[str, object]]) -> list[Need]:
         )
         for row in unguarded
     ]  # fmt: skip
+
+
+def of_policy(message: str, helps: str) -> list[Need]:
+    """A policy that cannot be read: by it nothing is judged, so every change is refused."""
+    if not message:
+        return []
+    return [Need("policy", CONFIG, f"every change is refused: {message}", helps, "the policy of trunk")]
 
 
 def of_ledger(error: str, help: str) -> list[Need]:

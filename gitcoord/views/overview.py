@@ -59,7 +59,13 @@ def overview(ctx: Context, actor: Actor | None, *, beats: bool = True) -> dict[s
     missing = missing_gates(ctx)
     gates = [gate.event for gate in missing]
     unguarded = unguarded_agents(ctx, found.agents)
-    here = [*found.needs_here(actor), *needs.of_gates(gates, command_for(missing)), *needs.of_guards(unguarded)]
+    policy = needs.of_policy(*_unreadable(found.world))
+    here = [
+        *policy,
+        *found.needs_here(actor),
+        *needs.of_gates(gates, command_for(missing)),
+        *needs.of_guards(unguarded),
+    ]
     warnings = found.early_warnings()
     return {
         **_model(snapshot, found, actor, needs.of_ledger(untrusted, helps), here, warnings),
@@ -129,6 +135,15 @@ def _untrusted(ctx: Context) -> tuple[str, str]:
         read_snapshot(ctx)
     except CouldNotJudge as error:
         return error.message, error.hints[0] if error.hints else "git coord fsck"
+    return "", ""
+
+
+def _unreadable(world: World) -> tuple[str, str]:
+    """The reason why trunk's policy cannot be read, and what helps; '' where it can. Most answers are cached by commit."""
+    try:
+        world.restrictions()
+    except CouldNotJudge as error:
+        return error.message, error.hints[0] if error.hints else "git coord policy check"
     return "", ""
 
 

@@ -8,7 +8,7 @@ queue, so that no claim is granted between them.
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, Refusal, Refused, StoreError, TimedOut, UsageError, refused
+from gitcoord.base.errors import Contention, GitcoordError, Refusal, Refused, StoreError, TimedOut, UsageError, refused
 from gitcoord.base.names import Oid, ancestors, listed, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.query import check
@@ -107,7 +107,7 @@ def _commit(ctx: Context, command: Commit, message: bytes, hooks: Hooks) -> dict
         refuse_conflicts(ctx, command.named)
         index = PrivateIndex(ctx, head.oid)
         try:
-            _require_allowed(ctx, command.actor, _stage(index, command))
+            _require_allowed(ctx, command.actor, _stage(index, command), asks=True)
             hooks.require("pre-commit", index=index.path)
             rows = _after_hook(index, command)
             if not seen_by_hooks:
@@ -182,8 +182,8 @@ def _after_hook(index: PrivateIndex, command: Commit) -> list[StagedFile]:
     return rows
 
 
-def _require_allowed(ctx: Context, actor: Actor, rows: list[StagedFile]) -> None:
-    """The same verdict as `git claim check`."""
+def _require_allowed(ctx: Context, actor: Actor, rows: list[StagedFile], *, asks: bool = False) -> None:
+    """The same verdict as `git claim check`. `asks`: the remote, before a no: what is held may be free by now."""
     result = check(ctx, actor, tuple(Item("path", row.path) for row in rows))
     if result["allowed"]:
         return
@@ -192,9 +192,13 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[StagedFile]) -> None
     verdicts: list[dict[str, object]] = result["paths"]  # type: ignore[assignment]
     claims: list[dict[str, object]] = [c for row in verdicts for c in row["held"]]  # type: ignore[attr-defined]
     held = {(c["path"], c["agent"]): {k: v for k, v in c.items() if k != "silent"} for c in claims}
+    if held and asks and _is_news(ctx):
+        return _require_allowed(ctx, actor, rows)
     if held:
         names = ", ".join(sorted({str(agent) for _, agent in held}))
-        refusal = Refusal("held", f"nothing was committed: held by {names}", tuple(held.values()))
+        words = " ".join(shell_word(f":/{path}") for path in dict.fromkeys(str(path) for path, _ in held))
+        waits = (f"wait for it: git claim --wait 10m {words}", f"or go on meanwhile: git claim --queue {words}")
+        refusal = Refusal("held", f"nothing was committed: held by {names}", tuple(held.values()), waits)
         count_refusal(ctx, actor.agent, refusal)
         raise Refused(refusal)
     loose = [str(row["path"]) for row in verdicts if row["verdict"] == "unclaimed"]
@@ -204,6 +208,19 @@ def _require_allowed(ctx: Context, actor: Actor, rows: list[StagedFile]) -> None
         f"git claim {' '.join(shell_word(':/' + path) for path in loose[:5])}",
         *([ON_A_BRANCH] if any(row.get("only_landing") for row in verdicts) else []),
     )
+
+
+def _is_news(ctx: Context) -> bool:
+    """Fetch the ledger from the remote that decides; return whether it could be had."""
+    if not ctx.remote:
+        return False
+    from gitcoord.ledger.remote.fetch import fetch
+
+    try:
+        fetch(ctx)
+    except GitcoordError:
+        return False
+    return True
 
 
 # --- making it so -------------------------------------------------------------------------------------------------

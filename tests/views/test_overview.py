@@ -295,3 +295,12 @@ def test_every_row_names_its_source(world: World) -> None:
     ]
     rows = [each for some in lists for each in some if isinstance(each, dict)]
     assert len(rows) >= 9 and all(each["source"] for each in rows), [each for each in rows if not each.get("source")]
+
+
+def test_a_policy_that_cannot_be_read_needs_somebody(world: World) -> None:
+    """It came past the gates; from then on every change is refused."""
+    world.commit({".gitcoord/config": "[rollout\n"})
+    (need,) = [row for row in world.coord("status", "--json").json["needs_person"] if row["kind"] == "policy"]
+    assert need["subject"] == ".gitcoord/config" and "every change is refused" in need["message"]
+    world.commit({".gitcoord/config": "[rollout]\n\tunclaimed = warn\n"})
+    assert not [row for row in world.coord("status", "--json").json["needs_person"] if row["kind"] == "policy"]

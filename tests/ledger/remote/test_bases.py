@@ -192,3 +192,14 @@ def test_work_that_landed_meanwhile_is_fetched_by_the_commit_that_needs_it(tmp_p
     assert refused(change(team.two, "free/x", "line 30\n", "alice's\n", "alice"), "lineage")
     git(team.two, "merge", "-q", "--autostash", "origin/main", agent="alice")
     git(team.two, "commit", "-q", "-a", "-m", "work", agent="alice")
+
+
+def test_a_commit_of_named_files_asks_before_it_says_that_a_file_is_held(tmp_path: Path) -> None:
+    team = Team(tmp_path, gate=False)
+    claim(team.one, "free/x", agent="alice")
+    assert team.two.claim("list", agent="bob").code == 0  # so it knows of that
+    (team.two.repo / "free/x").write_text("bob's\n")
+    held = team.two.coord("commit", "-m", "work", "--", "free/x", agent="bob")
+    assert held.code == 1 and "held by alice" in held.err and "git claim --wait 10m :/free/x" in held.err, held
+    claim(team.one, "release", "free/x", agent="alice")
+    assert team.two.coord("commit", "-m", "work", "--", "free/x", agent="bob").code == 0
