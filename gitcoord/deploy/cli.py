@@ -51,9 +51,8 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say(f"'{printable(branch)}' was {behind_words(found, branch)}; now it is up to date at {head[:12]}")
     else:
         call.screen.say(behind_words(found), *(f"  {line}" for line in details(found)))
-        call.screen.hint(
-            "merge it by hand: git merge" if found.conflict else "bring it up to date: git coord sync --pull"
-        )
+        by_hand = f"merge it by hand: git merge {' '.join(tip[:12] for tip in found.tips)}"
+        call.screen.hint(by_hand if found.conflict else "bring it up to date: git coord sync --pull")
     return 0 if current else 1
 
 

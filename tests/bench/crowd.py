@@ -121,7 +121,8 @@ def _drive(lanes: Sequence[Lane], seconds: float) -> Turn:
         pid, status = os.waitpid(-1, 0)
         lane = running.pop(pid)
         words = lane.ended(status)
-        in_time = time.monotonic() - start < seconds
+        # On a busy machine a short time may end before the first command does: one counts in any case.
+        in_time = time.monotonic() - start < seconds or (seconds > 0 and not commands and len(failures) < 100)
         if words:
             failures.append(words)
         elif in_time:
