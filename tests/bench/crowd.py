@@ -116,7 +116,8 @@ def _drive(lanes: Sequence[Lane], seconds: float) -> Turn:
     start = time.monotonic()
     running = {lane.start(): lane for lane in lanes}
     grants = {lane.number: 0 for lane in lanes}
-    commands, failures = 0, []
+    commands = 0
+    failures: list[str] = []
     while running:
         pid, status = os.waitpid(-1, 0)
         lane = running.pop(pid)
