@@ -187,8 +187,11 @@ class _Judge:
         lack = self._lineages.lacking(step, change, source) if not later else None
         if lack is not None:
             message = f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})"
+            # git puts a new file away for the merge only where it is known to the index.
+            new = not step.oid and not any(self._history.at(parent, change.path)[1] for parent in step.parents)
+            add = f"git add {path_word(change.path)} && " if new else ""
             hints = (
-                f"bring it in: git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
+                f"bring it in: {add}git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
                 hint_of_disowning(change.path),
             )
             self._add("lineage", agent, message, step, change, hints=hints)

@@ -203,3 +203,25 @@ def test_a_commit_of_named_files_asks_before_it_says_that_a_file_is_held(tmp_pat
     assert held.code == 1 and "held by alice" in held.err and "git claim --wait 10m :/free/x" in held.err, held
     claim(team.one, "release", "free/x", agent="alice")
     assert team.two.coord("commit", "-m", "work", "--", "free/x", agent="bob").code == 0
+
+
+def test_a_new_file_that_another_has_landed_is_merged_as_the_hint_says(tmp_path: Path) -> None:
+    team = Team(tmp_path, gate=False)
+    claim(team.one, "free/new", agent="bob")
+    (team.one.repo / "free/new").write_text("bob's\n")
+    team.one.git("add", "free/new")
+    git(team.one, "commit", "-q", "-m", "a new file", agent="bob")
+    git(team.one, "push", "-q", "origin", "main", agent="bob")
+    claim(team.one, "release", "free/new", agent="bob")
+    claim(team.two, "free/new", agent="alice")
+    (team.two.repo / "free/new").write_text("alice's\n")
+    team.two.git("fetch", "-q")
+    done = team.two.coord("commit", "-m", "mine", "--", "free/new", agent="alice")
+    assert refused(done, "lineage"), done
+    (hint,) = [line for line in done.err.splitlines() if "bring it in: " in line]
+    command = hint.partition("bring it in: ")[2].strip()
+    assert command.startswith("git add free/new && git merge --autostash "), hint
+    for words in command.split(" && "):
+        assert git(team.two, *words.split()[1:], agent="alice", code=None).code == 0
+    both = (team.two.repo / "free/new").read_text()
+    assert "bob's\n" in both and "alice's\n" in both, both
