@@ -370,7 +370,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 49, "list": 42, "take": 54, "release": 56, "guard": 63}  # release: one more where a heartbeat is due
+BUDGET = {"check": 49, "list": 42, "take": 54, "release": 57, "guard": 63}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

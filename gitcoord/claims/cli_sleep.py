@@ -22,7 +22,7 @@ from gitcoord.terminal.screen import Row, put
 
 _POLL = 0.5
 _LONGEST = 15.0
-_SOON = 0.2
+_SOON = 0.1
 _LONGEST_LOOK = 5.0
 _PATIENCE = 1.0  # seconds for each place in the queue
 _WATCHED = 16  # items whose refs a waiter looks at
@@ -80,7 +80,7 @@ class Rest:
     moves. Where that ref does not show (packed, or a crash tore the transaction), the later look finds the grant.
     """
 
-    def __init__(self, call: Call, items: tuple[Item, ...], agent: str, *, eager: bool = False) -> None:
+    def __init__(self, call: Call, items: tuple[Item, ...], agent: str, *, eager: int = 0) -> None:
         # A grant gives at least one of the items: which ones, depends on what the agent holds then.
         files = [
             claim_file(i.space, fold(i.name, case=case), agent) for i in items[:_WATCHED] for case in (False, True)
@@ -92,7 +92,7 @@ class Rest:
         self._ctx = call.ctx
         self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
-        self._eager = eager
+        self._eager = eager  # how many requests are granted at a time, for an eager waiter; else 0
         self._woke = 0.0  # when the last sleep ended, and the look at the ledger began
         self._position, self._since = 0, 0.0  # its position in the queue, and since when
 
@@ -110,11 +110,12 @@ class Rest:
 
     def period(self) -> float:
         """Seconds between two looks at a remote. An eager waiter looks often at first, and less the longer nothing moves; the further
-        behind it is, the less."""
+        behind it is, the less; `eager`: so many are granted at a time."""
         longest = 1.0 if self.patience <= 2 else 5.0
         if not self._eager:
             return longest
-        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, (self._position - 1) / 2))
+        behind = (self._position - 1) / (2 * self._eager)
+        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, behind))
 
     def __call__(self, bell: Bell, seconds: float) -> None:
         local = not self._ctx.remote

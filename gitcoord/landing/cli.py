@@ -49,6 +49,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)  # for a process that lives on
         trunk.finish_fetch()
+        trunk.fetch_along(on=False)  # for a process that lives on
 
 
 def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:

@@ -113,10 +113,11 @@ class Command:
         return landing.run(checks.run, takes=True, age=RECENT)
 
     def _in_turn(self, landing: Landing, items: tuple[Item, ...], checks: Checks) -> Row:
+        self._trunk.fetch_along(on=True)
         if self._trunk.rules().lanes == 1:
             self._turn.ask(items, self._ask)
             self._follow_numbers()
-            return landing.run(checks.run)
+            return landing.run(checks.run, age=RECENT)
         from gitcoord.landing.lanes import paths_of
 
         for left in reversed(range(_TRIES)):
@@ -186,7 +187,7 @@ class Command:
             long, again = format_duration(self._wait), format_duration(2 * self._wait)
             note = f"in the queue for '{printable(self._order.trunk)}', up to {long}; Ctrl-C leaves it; who lands and waits: git coord land --list"
             try:
-                return take_in_time(self._call, command, self._wait, eager=True, note=note)
+                return take_in_time(self._call, command, self._wait, eager=self._trunk.rules().lanes, note=note)
             except TimedOut as error:
                 branch = shell_word(self._order.branch)
                 error.hints = (f"nothing has landed; to wait longer: git coord land {branch} --wait {again}",)

@@ -191,10 +191,7 @@ class Lane:
         if self._ends_expired(snapshot, before):
             return self._look()
         names = tuple(row.new for row in before)
-        changed = names != self._seen[1:]
-        # A check that counts needs the present tip; a forecast that is old is made again.
-        age = 0 if not before or (asks and changed) else 5000 if asks else RECENT
-        seen = (self._trunk.fetch(age), *names)
+        seen = (self._trunk.fetch(RECENT), *names)  # as it was when the ledger was fetched
         news = seen != self._seen
         if news:
             self._seen, self._made = seen, self._forecast(seen[0], before)

@@ -8,6 +8,7 @@ from gitcoord.git.long_process import finish_bounded
 from gitcoord.landing.model import Rules, rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
+from gitcoord.ledger.remote.fetch import store_of
 from gitcoord.ledger.remote.user_refs import fetch_sync, refspec_of, silent
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
@@ -51,12 +52,19 @@ class Trunk:
     def fetch(self, age: int = 0) -> str:
         """Its present tip; of a remote one, after a fetch, unless the last one of this command is at most so many milliseconds ago."""
         ctx = self._ctx
-        if ctx.remote and (not self._fetched or ctx.host.mono() - self._fetched >= age):
-            began = ctx.host.mono()
-            if not self.finish_fetch():
-                fetch_sync(ctx, ctx.remote, self.name)
-            self._fetched = began
+        if ctx.remote:
+            self._fetched = max(self._fetched, store_of(ctx).remote.along_at)
+            if not self._fetched or ctx.host.mono() - self._fetched >= age:
+                began = ctx.host.mono()
+                if not self.finish_fetch():
+                    fetch_sync(ctx, ctx.remote, self.name)
+                self._fetched = began
         return self.known()
+
+    def fetch_along(self, *, on: bool) -> None:
+        """From now on every fetch of the ledger brings trunk too: a landing waits for news of both, and forecasts need both of one moment."""
+        if self._ctx.remote:
+            store_of(self._ctx).remote.along = refspec_of(self._ctx.remote, self.name) if on else ""
 
     def known(self) -> str:
         """The tip as last fetched."""

@@ -11,6 +11,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 _LONGEST_WAIT_MS = 20_000
 _MOST_OTHERS = 8
+_TOOTH = 5
 _STREAK = 3
 _LONGEST_STREAK = 48
 
@@ -68,8 +69,10 @@ def note_push(ctx: Context, kind: str, took: int, head: str = "-") -> None:
     before = _load_turn(ctx)
     if kind == RACED:
         lost = before.lost + 1
-        # From the second loss on the wait is random: the machines that lost to the same winner would meet again.
-        wait = took * int(ctx.host.random()[:4], 16) // 0x10000 if before.lost else 0
+        # Not after the first loss, which may be by chance. Then random, in a window that doubles: those that lost to the same winner would
+        # meet again, and a crowd would keep all from landing. After five losses as at first, since the unluckiest would else be the last.
+        window = took * ((1 << before.lost % _TOOTH) - 1)
+        wait = window * int(ctx.host.random()[:4], 16) // 0x10000
         others = max(min(lost, _MOST_OTHERS), before.others) if before.lost else before.others  # once may be by chance
         _save_turn(ctx, _Turn(lost, others, 0, ctx.host.mono() + wait if wait else 0))
     elif kind == LANDED:

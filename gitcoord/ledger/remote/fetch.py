@@ -89,6 +89,7 @@ def _check_result(ctx: Context, result: RemoteResult, began: int) -> None:
         note_failure(ctx, began)
         raise unreachable(ctx, result.words)
     note_fetched(ctx, began)
+    store.remote.along_at = began if store.remote.along else 0
     _note_heartbeats(ctx)
 
 

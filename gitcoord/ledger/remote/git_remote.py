@@ -74,6 +74,10 @@ class GitRemote:
         self.branches = branches
         self.atomic = atomic
         self.notes: LockNotes | None = None  # records which process owns which lock; None in some tests
+        self.along = (
+            ""  # a refspec of the user's that is fetched with the ledger, '' for none: both are then of the same moment
+        )
+        self.along_at = 0  # when that fetch began, on the host's monotonic clock
         self._env = env
         self.deadline = deadline or Deadline(name, fixed(JOINING))
 
@@ -134,7 +138,11 @@ class GitRemote:
         specs += [f"+{sessions}*:{SESSIONS}*"]
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
         with self.deadline.request(changes=False):
-            return self._answered(self._fetch(specs))
+            result = self._answered(self._fetch([*specs, self.along] if self.along else specs))
+            if result.kind == NO_LEDGER and self.along:
+                self.along = ""  # perhaps it is that branch which is gone
+                result = self._answered(self._fetch(specs))
+            return result
 
     def _fetch(self, specs: list[str]) -> RemoteResult:
         if self.deadline.is_over:

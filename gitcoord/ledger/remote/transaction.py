@@ -75,7 +75,7 @@ class RemoteAuthority:
 
     def decide(self, proposal: Proposal) -> Attempt | None:
         self._agent = proposal.command.actor.agent
-        if proposal.yields or self._tried:
+        if proposal.yields:
             wait_for_turn(self._ctx)
         # A landing must not fail with others, nor they because of it: it is pushed alone.
         together = self._batched and proposal.moving is None
