@@ -94,7 +94,10 @@ BENCHES: dict[str, Bench] = {
     "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),
     "flat": lambda place, cache, scale: size.flat(place, cache, scale.rounds, scale.claims),
     "events": lambda place, cache, scale: size.events(place, cache, scale.rounds, scale.events),
-    "why": lambda place, cache, scale: size.why(place, cache, scale.rounds, scale.events),
+    "why": lambda place, cache, scale: [
+        *size.why(place, cache, scale.rounds, scale.events),
+        *size.contention(place, cache, scale.rounds, scale.events),
+    ],
     "handing": lambda place, cache, scale: handing.handing(place, scale.rounds, scale.handed),
     "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
     "page": lambda place, cache, scale: page.page(place, cache, scale.rounds, scale.page, scale.idle),

@@ -180,6 +180,24 @@ def with_waiters(place: Place, where: Path, waiters: int) -> None:
     builder.finish()
 
 
+def with_contention(place: Place, where: Path, events: int) -> None:
+    """A ledger with so many events: one agent takes a path, two wait for it, and each has it in turn."""
+    builder, progress = Builder(place, where), Progress(where.name, events)
+    paths, n = spread_paths(500), 0
+    while builder.events < events:
+        path, agents = [paths[n % len(paths)]], [f"agent{(n + each) % _AGENTS}" for each in range(3)]
+        builder.take(agents[0], path)
+        for agent in agents[1:]:
+            builder.wait(agent, path)
+        for agent in agents:
+            builder.release(agent, path)
+        n += 1
+        if n % 200 == 0:
+            builder.trim()
+            progress.show(builder.events)
+    builder.finish()
+
+
 class Progress:
     """A line every few seconds."""
 

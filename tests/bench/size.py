@@ -16,6 +16,7 @@ from tests.bench.build import (
     settle,
     spread_paths,
     with_claims,
+    with_contention,
     with_events,
     with_journal,
     with_views,
@@ -112,6 +113,21 @@ def why(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
         compare("why", f"{what} / with {_SHORT}", samples, "many", "few", Target(3), "both after git gc"),
         compare("why-log", f"{what} / git log --format=%s of the ledger", samples, "many", "log", Target(2)),
     ]
+
+
+def contention(place: Place, cache: Path, rounds: int, events: int) -> list[Result]:
+    """Time the figures of contention of a whole ledger: for the first time, and again."""
+    where = repository(place, cache, f"contention-{events}", lambda where: with_contention(place, where, events))
+    os.chdir(where)
+
+    def count(number: int) -> float:
+        return place.timed("git", "coord", "contention", "--since", "1")
+
+    first = count(0)
+    slowest = max(interleave(max(2, rounds // 4), {"contention": count})["contention"], default=first)
+    what = f"git coord contention of {events:,} events / 3 s"
+    figures = {"first s": round(first, 2), "slowest s": round(slowest, 2)}
+    return [Result("contention", what, max(first, slowest) / 3, Target(1), figures)]
 
 
 def journal(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
