@@ -292,6 +292,24 @@ def test_many_files_go_back_together(project: Project) -> None:
     assert refused(done, "lineage", "free/x") and not refused(done, "lineage", "free/1:"), done
 
 
+def test_trunk_that_is_rebased_onto_released_work_contains_it(project: Project) -> None:
+    """As `git pull --rebase` does with a commit that nobody has yet: it would else stand there, refused, and `--continue` too."""
+    project.commit({"free/x": LONG}, "there", "alice")
+    project.branch("bobs")
+    project.switch("main")
+    project.commit({"free/x": LONG.replace("line 2\n", "alice's\n")}, "alice's", "alice")
+    project.switch("bobs")
+    project.claim("free/x", agent="bob")
+    tip = project.commit({"free/x": LONG.replace("line 20\n", "bob's\n")}, "bob's", "bob")
+    project.claim("release", "free/x", "--commit", tip, agent="bob")
+    project.switch("main")
+    done = project.try_git("rebase", "-q", "bobs", agent="alice")
+    assert done.code == 0, done
+    assert all(f"{name}'s" in (project.top / "free/x").read_text() for name in ("alice", "bob"))
+    done = project.try_git("reset", "-q", "--hard", "HEAD~2", agent="alice")
+    assert refused(done, "lineage", "free/x"), done
+
+
 def test_a_branch_that_is_behind_drops_nothing(project: Project) -> None:
     """CI judges the commits of a branch against trunk, which goes on meanwhile."""
     project.branch("feature")
