@@ -91,8 +91,8 @@ def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
 
 
 def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
-    """Put back the files that a refused fast-forward wrote, where that is safe, and print the outcome."""
-    from gitcoord.gates.refused_merge import clean_up, hints, was_reset
+    """Put back the files that a refused move wrote, where that is safe, and print the outcome."""
+    from gitcoord.gates.refused_merge import clean_up
 
     try:
         done = clean_up(ctx, env, moves)
@@ -100,18 +100,20 @@ def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]
         screen.note(f"note: the files that git wrote already were left: {printable(str(error))}")
         return
     if done is None:
-        if was_reset():
-            screen.hint(
-                "the files are those of the other commit already; this brings back those of HEAD: git reset --hard"
-            )
         return
     files = f"{len(done.paths)} file{'s' if len(done.paths) > 1 else ''}"
+    if not done.why and done.discards:
+        screen.note(
+            f"note: index and work tree are those of HEAD again: {files} of {done.new[:12]} put back",
+            "note: reset --hard discards what is not committed before anybody is asked",
+        )
+        return
     if not done.why:
         screen.note(f"note: index and work tree are as before: {files} of {done.new[:12]} put back")
         return
     screen.note(f"note: git has written {files} of {done.new[:12]} already, and nothing was put back: {done.why}")
     screen.note(*(f"  {printable(path)}" for path in done.paths[:SHOWN]))
-    screen.hint(*hints(done.new))
+    screen.hint(*done.hints)
 
 
 def _too_long(number: int, frame: object) -> None:
@@ -132,6 +134,10 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
     moves = _moves(ctx, hook)
     if moves == []:
+        if exists(f"{ctx.repo.scratch}/{NOTED_MERGES}"):
+            from gitcoord.gates.refused_merge import drop_ended
+
+            drop_ended(ctx)  # `git reset --hard` names the branch although it does not move
         return 0
     asked += moves or []
     if hook != "reference-transaction":

@@ -147,7 +147,11 @@ class Lineages:
             if source is not None and record.seq >= source.seq:
                 continue
             # A branch that leaves its old tip builds on what its new one contains.
-            places = [*step.parents, *([source.commit] if source is not None else ()), *([step.oid] if step.dropped else ())]
+            places = [
+                *step.parents,
+                *([source.commit] if source is not None else ()),
+                *([step.oid] if step.dropped else ()),
+            ]
             if not any(self._contained(place, record) for place in places) and not self._joined(
                 step, change.path, record
             ):

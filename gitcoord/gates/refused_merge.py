@@ -1,6 +1,7 @@
-"""A refused fast-forward: git has written index and work tree before it asks whether the branch may move.
+"""A refused move of the branch that is checked out, by a fast-forward, a reset or `checkout -B`: git has written index and work tree before
+it asks whether the branch may move.
 
-The merge's changes are put back where that cannot touch other work: all of them, or none. Otherwise the tip is noted, and
+The changes are put back where that cannot touch other work: all of them, or none. Otherwise the tip is noted, and
 pre-commit refuses its content until it has landed or is put back (docs/adr/0047).
 """
 
@@ -32,53 +33,71 @@ _VALUES = (
     "--attr-source",
 )
 _OTHER = ("--continue", "--abort", "--quit", "--squash")  # `git merge --continue` commits what a person resolved
+_FORWARD, _FILES, _INDEX = (
+    "forward",
+    "files",
+    "index",
+)  # a fast-forward; a move to any commit; the same, where files stay
 _MOST = 20  # noted tips
 _SHOWN = 5
 _SUBMODULE = "160000"
 
 
 class Cleaned(NamedTuple):
-    """The outcome after a refusal. `why`: the reason why nothing was put back, '' if it was; `paths`: the files that the merge wrote."""
+    """The outcome after a refusal. `why`: the reason why nothing was put back, '' if it was; `paths`: the files that git wrote; `hints`: how
+    to put them back."""
 
     new: str
     why: str
     paths: list[str]
+    hints: tuple[str, ...]
+    discards: bool  # git has discarded what was not committed
 
 
 def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned | None:
-    """Put back the files that a refused fast-forward wrote, else note its tip. None for other commands."""
-    here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
-    move = next((move for move in moves if here == f"ref: {move.ref}" and move.old and move.new), None)
-    start = _merge_start() if move is not None and ctx.repo.worktree else 0
-    if move is None or not start or not _existed(ctx, move.new, start):
+    """Put back the files that a refused move wrote, else note its tip. None for other commands."""
+    start, words = _parent()
+    kind = _written_by(words)
+    move = _move_of_tree(ctx, kind, moves) if start and kind and ctx.repo.worktree else None
+    if move is None or not _existed(ctx, move.new, start):
         return None
-    if is_ancestor(ctx.repo.env, move.old, move.new) is not True:
+    if kind == _FORWARD and is_ancestor(ctx.repo.env, move.old, move.new) is not True:
         return None
     changes = net_changes(ctx, move.old, move.new)
     if not changes:
         return None
-    why = _not_as_written(ctx, environ, move, changes, start)
+    why = _not_as_written(ctx, environ, move, changes, start if kind != _INDEX else 0)
     if not why:
-        answer = switch_tree(ctx.repo.env, move.new, move.old, ctx.repo.worktree)
+        answer = switch_tree(ctx.repo.env, move.new, move.old, ctx.repo.worktree, files=kind != _INDEX)
         why = answer.complaint if answer.code else ""
-    if why:
+    if why and kind != _INDEX:
         _note(ctx, move)
-    return Cleaned(move.new, why, [change.path for change in changes])
+    hints = ("the index is that of the other commit; put it back: git reset",) if kind == _INDEX else _hints(ctx, move)
+    return Cleaned(move.new, why, [change.path for change in changes], hints, "--hard" in words)
 
 
-# --- is it a fast-forward, and is all of it as the merge left it?
+# --- which command is it, and is all of it as that left it?
 
 
-def was_reset() -> bool:
-    """Return whether the git process that runs this hook is `git reset --hard`, which has written index and files already."""
-    _, words = _parent()
-    return _verb(words) == "reset" and "--hard" in words
+def _written_by(words: list[str]) -> str:
+    """What a git command of these words has written before it moves a branch; '' for nothing, or for another command."""
+    verb = _verb(words)
+    if verb in ("merge", "pull"):
+        return "" if any(option in words for option in _OTHER) else _FORWARD
+    if verb == "reset":
+        written = _FILES if {"--hard", "--keep", "--merge"} & {*words} else _INDEX
+        return "" if "--soft" in words else written
+    return _FILES if verb in ("checkout", "switch") else ""
 
 
-def _merge_start() -> int:
-    """The start time of the git process that runs this hook, if it merges; 0 for another one, or if unknown."""
-    start, words = _parent()
-    return start if _verb(words) in ("merge", "pull") and not any(option in words for option in _OTHER) else 0
+def _move_of_tree(ctx: Context, kind: str, moves: list[RefUpdate]) -> RefUpdate | None:
+    """The move of this work tree from the commit of HEAD, which stays. `checkout -B` may move another branch than the one checked out."""
+    here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+    old = ctx.store.target("HEAD")
+    for move in moves:
+        if old and move.new and (here == f"ref: {move.ref}" or kind == _FILES):
+            return RefUpdate(move.ref, old, move.new)
+    return None
 
 
 def _parent() -> tuple[int, list[str]]:
@@ -115,15 +134,16 @@ def _existed(ctx: Context, oid: str, start: int) -> bool:
 
 
 def _not_as_written(ctx: Context, environ: Environ, move: RefUpdate, changes: list[Change], start: int) -> str:
-    """The reason why index and files may hold more than the merge wrote; '' if they do not."""
+    """The reason why index and files may hold more than git wrote since `start`; '' if they do not. 0: it wrote the index alone."""
     if environ.get(b"GIT_INDEX_FILE") or exists(f"{ctx.repo.git_dir}/index.lock"):
         return "another process may be writing the index"
     if any(change.mode == _SUBMODULE for change in changes):
         return "a submodule changed"
     paths = {change.path for change in changes}
     other = {change.path for change in common_changes([diff_index(ctx, move.new, b"")])}
-    other |= set(differing_files(ctx.repo.env, ctx.repo.worktree).require("git cannot compare the files").entries)
-    other |= {change.path for change in changes if not _was_written(ctx, change, start)}
+    if start:
+        other |= set(differing_files(ctx.repo.env, ctx.repo.worktree).require("git cannot compare the files").entries)
+        other |= {change.path for change in changes if not _was_written(ctx, change, start)}
     found = sorted(paths & other)
     return f"{printable(found[0])} may hold something of yours" if found else ""
 
@@ -141,7 +161,7 @@ def _was_written(ctx: Context, change: Change, start: int) -> bool:
 
 
 class _Noted(NamedTuple):
-    """A refused fast-forward from `old` to `new`, in the work tree whose git directory has this name."""
+    """A refused move from `old` to `new`, in the work tree whose git directory has this name."""
 
     tree: str
     old: str
@@ -186,26 +206,41 @@ def find_leftovers(ctx: Context, index: bytes, heads: list[str]) -> Refusal | No
         found = sorted(each.path for each in staged & set(changes))
         if found:
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            message = (
-                f"{printable(', '.join(found[:_SHOWN]))}{more}: left by a merge of {row.new[:12]} that was refused"
-            )
-            refusal = Refusal("refused-merge", message, hints=hints(row.new))
+            move = RefUpdate("", row.old, row.new)
+            what = "merge of" if _is_forward(ctx, move) else "move to"
+            message = f"{printable(', '.join(found[:_SHOWN]))}{more}: left by a {what} {row.new[:12]} that was refused"
+            refusal = Refusal("refused-merge", message, hints=_hints(ctx, move))
     if over:
         _write(ctx, [row for row in rows if row not in over])
     return refusal
+
+
+def drop_ended(ctx: Context) -> None:
+    """Drop the notes of this work tree whose paths are all as in HEAD again: what is made there from now on is one's own."""
+    head = ctx.store.target("HEAD")
+    if head and ctx.repo.worktree:
+        find_leftovers(ctx, b"", [head])
 
 
 def _changes_of(ctx: Context, row: _Noted, heads: list[str]) -> list[Change]:
     """The changes that the tip brought; none where it has landed, or is gone."""
     try:
         landed = any(is_ancestor(ctx.repo.env, row.new, head) for head in heads)
-        return [] if landed else net_changes(ctx, row.old, row.new)
+        if landed and not is_ancestor(ctx.repo.env, row.new, row.old):  # a move back goes to what has landed before
+            return []
+        return net_changes(ctx, row.old, row.new)
     except GitcoordError:
         return []
 
 
-def hints(new: str) -> tuple[str, ...]:
-    return (
-        f"put it back; git stops where a file holds something of yours: git read-tree -m -u {new[:12]} HEAD",
-        f"or, once the merge is allowed, make it: git merge {new[:12]}",
-    )
+def _is_forward(ctx: Context, move: RefUpdate) -> bool:
+    try:
+        return is_ancestor(ctx.repo.env, move.old, move.new) is True
+    except GitcoordError:
+        return False
+
+
+def _hints(ctx: Context, move: RefUpdate) -> tuple[str, ...]:
+    new = move.new[:12]
+    back = f"put it back; git stops where a file holds something of yours: git read-tree -m -u {new} HEAD"
+    return (back, f"or, once the merge is allowed, make it: git merge {new}") if _is_forward(ctx, move) else (back,)

@@ -252,8 +252,7 @@ def test_a_reset_drops_nothing_that_was_released(project: Project, path: str) ->
     project.claim(path, agent="alice")
     done = project.try_git("reset", "-q", "--hard", "HEAD~1", agent="alice")
     assert refused(done, "lineage", path) and f"git revert {tip[:12]}" in done.err, done
-    assert "brings back those of HEAD: git reset --hard" in done.err and project.git("rev-parse", "main") == tip
-    project.git("reset", "-q", "--hard", agent="alice")
+    assert "those of HEAD again" in done.err and project.git("rev-parse", "main") == tip
     assert (project.top / path).read_text() == "bob's\n"
     assert project.push("+HEAD~1:main", agent="alice").code == 0, "the remote has nothing of it yet"
     assert project.try_git("revert", "--no-edit", tip, agent="alice").code == 0

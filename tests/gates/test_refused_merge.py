@@ -224,9 +224,63 @@ def test_the_end_of_a_rebase(project: Project) -> None:
 
 def test_a_reset(project: Project) -> None:
     """It has destroyed uncommitted work before any hook is asked; nothing can restore it."""
+    before = picture(project)
+    project.write({"free/x": "not committed\n"})
     done = project.try_git("reset", "-q", "--hard", "side", agent="alice")
-    assert refused(done, "unclaimed") and PUT_BACK not in done.err and LEFT not in done.err, done
-    assert (project.top / "shared/a").read_text() == NEW["shared/a"]
+    assert refused(done, "unclaimed") and "those of HEAD again" in done.err and "discards" in done.err, done
+    assert picture(project) == before
+
+
+MOVES = {
+    "reset --hard": ("reset", "-q", "--hard"), "reset --keep": ("reset", "-q", "--keep"),
+    "reset --merge": ("reset", "-q", "--merge"), "reset": ("reset", "-q"), "reset --soft": ("reset", "-q", "--soft"),
+    "checkout -B": ("checkout", "-q", "-B", "main"), "switch -C": ("switch", "-q", "-C", "main"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def landed(project: Project) -> Project:
+    """Bob's work on main, released."""
+    project.claim("free/x", agent="bob")
+    tip = project.commit({"free/x": "bob's\n", "free/new": "bob's\n"}, "bob's work", "bob")
+    project.claim("release", "free/x", "--commit", tip, agent="bob")
+    return project
+
+
+@pytest.mark.parametrize("words", MOVES.values(), ids=list(MOVES))
+def test_a_refused_move_back_leaves_nothing_of_the_old_commit(landed: Project, words: tuple[str, ...]) -> None:
+    """Else the next `commit -a` would take back what was released."""
+    before = picture(landed)
+    done = landed.try_git(*words, "HEAD~1", agent="alice")
+    assert refused(done, "lineage", "free/x"), done
+    assert picture(landed) == before
+    landed.write({"free/other": "mine\n"})
+    landed.git("add", "free/other")
+    assert landed.try_git("commit", "-q", "-am", "more", agent="alice").code == 0
+    assert landed.git("show", "main:free/x").strip() == "bob's"
+
+
+def test_a_refused_move_of_another_branch_leaves_nothing_of_it_here(landed: Project) -> None:
+    landed.branch("work")
+    landed.commit({"free/y": "alice's\n"}, "on a branch", "alice")
+    before = picture(landed)
+    done = landed.try_git("checkout", "-q", "-B", "main", "HEAD~2", agent="alice")
+    assert refused(done, "lineage", "free/x") and PUT_BACK in done.err, done
+    assert picture(landed) == before and landed.git("branch", "--show-current").strip() == "work"
+
+
+def test_what_a_refused_move_back_left_is_not_committed(landed: Project) -> None:
+    refuse_after(landed, "echo mine >>free/x")
+    done = landed.try_git("reset", "-q", "--keep", "HEAD~1", agent="alice")
+    assert LEFT in done.err and "git read-tree -m -u" in done.err and "git merge" not in done.err, done
+    landed.git("restore", "free/x")
+    done = landed.try_git("commit", "-q", "-am", "x", agent="alice")
+    assert done.code != 0 and "left by a move to" in done.err, done
+    landed.git("reset", "-q", "--hard", agent="alice")
+    landed.claim("free/x", agent="alice")
+    landed.git("checkout", "-q", "HEAD~1", "--", "free/x")
+    done = landed.try_git("commit", "-q", "-am", "undone, under a claim", agent="alice")
+    assert done.code == 0, "what is done after it was put back is one's own"
 
 
 # --- content that stayed

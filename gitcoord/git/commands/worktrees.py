@@ -106,9 +106,9 @@ def read_tree(env: Env, commit: str, *, reset: bool = False) -> Answer:
     return run([*_WHOLE_INDEX, "read-tree", *how], env)
 
 
-def switch_tree(env: Env, old: str, new: str, tree: str) -> Answer:
+def switch_tree(env: Env, old: str, new: str, tree: str, *, files: bool = True) -> Answer:
     """Switch index and files from `old` to `new`. git refuses, and changes nothing, where they differ from `old`."""
-    return run([*_in(tree), "read-tree", "-m", "-u", old, new], without_location(env))
+    return run([*_in(tree), "read-tree", "-m", "-u" if files else "-i", old, new], without_location(env))
 
 
 def write_tree(env: Env, *, whole: bool = False) -> Answer:
