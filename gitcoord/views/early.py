@@ -5,11 +5,14 @@ from __future__ import annotations
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import shell_word
 from gitcoord.deploy.model import INTERRUPTED, Deploys
-from gitcoord.radar.model import Conflict, by_pair, sentence
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import Task
 from gitcoord.views.needs import Held, Need, late_waiters
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.radar.model import Conflict
 
 _MOST_PAIRS = 5  # of work that conflicts
 _LAST = 4  # a lease is near its end in the last quarter of its ttl
@@ -79,6 +82,8 @@ def of_old_copy(trunk: str, behind: int, names: list[str]) -> list[Need]:
 
 def of_conflicts(conflicts: list[Conflict], more: int) -> list[Need]:
     """Work under way that will conflict: a row for each two pieces of work; of many the first ones."""
+    from gitcoord.radar.model import by_pair, sentence  # where nothing conflicts, nothing is loaded
+
     pairs = by_pair(conflicts)
     found = [
         Need(
