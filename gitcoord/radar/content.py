@@ -103,7 +103,8 @@ class Place:
             gone = _gone(work.tree, paths)
             zeros = "0" * len(work.head)
             rows = "".join(f"0 {zeros}\t{path}\0" for path in paths if path in gone)
-            update_index(env, rows.encode("utf-8", "surrogateescape"), whole=True).require(failure)
+            if gone:
+                update_index(env, rows.encode("utf-8", "surrogateescape"), whole=True).require(failure)
             add_to_index(env, work.tree, [path for path in paths if path not in gone]).require(failure)
             tree = write_tree(env, whole=True).require(failure).text
         finally:

@@ -25,6 +25,7 @@ SECONDS = 1.0  # that a look of a view may take
 _EVERY, _SOONEST = 30, 5  # seconds between two looks; where something is known to have moved
 _TIMES = 50  # a look that takes long is rare: it may cost one part in so many of the time
 _MOST = 40
+_TOLD = 200
 _KEPT: dict[str, Shape] = {
     "at": int, "cost": int, "around": str, "trunk": str, "works": int, "more": int, "told": [str], "conflicts": [dict],
 }  # fmt: skip
@@ -68,7 +69,10 @@ def keep(ctx: Context, state: State, found: Look, mark: str) -> Kept:
     """Keep what was found. `mark`: what was around before the look."""
     rows, more = found.conflicts[:_MOST], found.more + max(0, len(found.conflicts) - _MOST)
     cost = round(found.spent * 1000)
-    told = note_news(ctx, _agents(state, rows), found.trunk, rows, read_kept(ctx).told)
+    before = read_kept(ctx).told
+    told = note_news(ctx, _agents(state, rows), found.trunk, rows, before)
+    if not found.complete:  # what was not found may still be there
+        told = tuple(dict.fromkeys((*told, *before)))[:_TOLD]
     kept = Kept(ctx.host.wall(), cost, mark, found.trunk, len(found.works), more, told, tuple(rows))
     write_kept(ctx, kept)
     return kept

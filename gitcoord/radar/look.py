@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import Record
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
 from gitcoord.git.commands.refs import rev_parse
@@ -10,6 +11,7 @@ from gitcoord.git.files import lstat
 from gitcoord.git.several import TimeLimit
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
+from gitcoord.ledger.log import events
 from gitcoord.ledger.state import State
 from gitcoord.policy.reader import Source
 from gitcoord.radar.content import Place, readable
@@ -30,8 +32,10 @@ from gitcoord.radar.work import left_out_words, survey
 from gitcoord.startup.namedtuple import NamedTuple
 
 MOST_PAIRS = 1000  # that are merged, if there is time
+_RECENT = 2000  # events in which landings are looked for
 _MOST_FILES = 20  # of one pair
 MOST_CONFLICTS = 100
+_FOR_MERGES = 0.7  # of the time that is left; the rest is for the lines
 _BASE, _ONE, _OTHER = 1, 2, 3  # git's stages
 
 Pair = tuple[int, int, list[str]]
@@ -59,35 +63,39 @@ def look(ctx: Context, state: State, seconds: float) -> Look:
     if pairs:
         source = Source(ctx, found.trunk, case=folds_case(state))
         near = {at for one, other, _ in pairs for at in (one, other)}
-        works = [_readable(ctx, source, work) if at in near else work for at, work in enumerate(found.works)]
+        works = [_readable(ctx, source, work, limit) if at in near else work for at, work in enumerate(found.works)]
         with Place(ctx) as place:
             place.write_attributes(source)
-            seen = _compared(ctx, place, seen._replace(works=works), limit)
+            seen = _compared(ctx, state, place, seen._replace(works=works), limit)
     return seen._replace(
         notes=[*seen.notes, *left_out_words(seen.works)], complete=seen.complete and limit.left > 0, spent=limit.spent
     )
 
 
-def _readable(ctx: Context, source: Source, work: Work) -> Work:
+def _readable(ctx: Context, source: Source, work: Work, limit: TimeLimit) -> Work:
     """The work with those of its uncommitted files that may be read. What cannot be judged is not read."""
     if not work.uncommitted:
         return work
     try:
+        if not limit.left:
+            raise CouldNotJudge("the time was over")
         paths, left = readable(ctx, source, work)
     except CouldNotJudge as error:
         paths, left = [], [LeftOut(path, error.message) for path in work.uncommitted]
     return work._replace(uncommitted=tuple(paths), left_out=(*work.left_out, *left))
 
 
-def _compared(ctx: Context, place: Place, seen: Look, limit: TimeLimit) -> Look:
+def _compared(ctx: Context, state: State, place: Place, seen: Look, limit: TimeLimit) -> Look:
     works, notes = seen.works, list(seen.notes)
     pairs = pairs_that_meet(works)
     skipped, pairs = pairs[MOST_PAIRS:], pairs[:MOST_PAIRS]
     if skipped:
         notes.append(f"{len(skipped)} more pairs changed the same files and were not compared")
     whole = len(notes)
-    commits = _commits(place, works, pairs, notes)
-    answers = merge_trees(place.env, place.tree, [(commits[one], commits[other]) for one, other, _ in pairs], limit)
+    commits = _commits(place, works, pairs, limit, notes)
+    pairs = [pair for pair in pairs if pair[0] in commits and pair[1] in commits]
+    some = TimeLimit(limit.left * _FOR_MERGES)
+    answers = merge_trees(place.env, place.tree, [(commits[one], commits[other]) for one, other, _ in pairs], some)
     merged: list[tuple[Pair, Merged]] = []
     touching: list[tuple[Work, Work, list[str]]] = []
     failed = 0
@@ -101,33 +109,56 @@ def _compared(ctx: Context, place: Place, seen: Look, limit: TimeLimit) -> Look:
     if failed:
         why = printable(next(row.complaint for row in answers if row.code not in (0, 1)))
         notes.append(f"{failed} pairs could not be merged: {why}")
-    landed = _landed(ctx, place, seen.trunk, {commits[at] for pair, _ in merged for at in pair[:2]}, limit)
-    merged = [row for row in merged if not landed & {commits[row[0][0]], commits[row[0][1]]}]
-    conflicts, more = _conflicts(place, works, merged, limit)
+    near = {at for pair, _ in merged for at in pair[:2]}
+    over = _landed(ctx, place, seen.trunk, {at: commits[at] for at in near}, limit)
+    if any(works[at].committed for at in near - over):
+        tips = _landed_tips(ctx, state)
+        over |= {at for at in near if works[at].head in tips}
+    notes += [
+        f"{printable(works[at].branch)} has landed, as other commits: bring trunk in, so that what is not committed there can be compared"
+        for at in sorted(over)
+        if works[at].uncommitted and works[at].committed
+    ]
+    conflicts, more = _conflicts(place, works, [row for row in merged if not over.intersection(row[0][:2])], limit)
     complete = seen.complete and not skipped and len(notes) == whole
     return seen._replace(works=works, conflicts=conflicts, touching=touching, more=more, notes=notes, complete=complete)
 
 
-def _commits(place: Place, works: list[Work], pairs: list[Pair], notes: list[str]) -> dict[int, str]:
-    """The commit of each piece of work that is compared."""
+def _commits(place: Place, works: list[Work], pairs: list[Pair], limit: TimeLimit, notes: list[str]) -> dict[int, str]:
+    """The commit of each piece of work that is compared; of one that cannot be looked at none."""
     found = {}
     for at in sorted({at for one, other, _ in pairs for at in (one, other)}):
         try:
+            if not limit.left:
+                raise CouldNotJudge(f"{printable(works[at].tree)} was not looked at: the time was over")
             found[at] = place.commit_of(works[at])
         except CouldNotJudge as error:
             notes.append(error.message)
-            found[at] = works[at].head
     return found
 
 
-def _landed(ctx: Context, place: Place, trunk: str, commits: set[str], limit: TimeLimit) -> set[str]:
-    """Those of these commits whose content trunk has, as after a landing that made one commit of many."""
-    named = sorted(commits)
-    answers = merge_trees(place.env, place.tree, [(trunk, commit) for commit in named], limit)
+def _landed(ctx: Context, place: Place, trunk: str, commits: dict[int, str], limit: TimeLimit) -> set[int]:
+    """Those of these whose content trunk has, as after a landing that made one commit of many; and those of which git cannot tell."""
+    answers = merge_trees(place.env, place.tree, [(trunk, commit) for commit in commits.values()], limit)
     tree = rev_parse(ctx.repo.env, f"{trunk}^{{tree}}").text
-    return {
-        commit for commit, row in zip(named, answers) if row.code == 0 and row.text.partition("\0")[0].strip() == tree
-    }
+    found = set()
+    for at, row in zip(commits, answers):
+        if row.code not in (0, 1) or (row.code == 0 and row.text.partition("\0")[0].strip() == tree):
+            found.add(at)
+    return found
+
+
+def _landed_tips(ctx: Context, state: State) -> set[str]:
+    """The tips of branches that have landed lately, by the ledger: trunk may have other commits in their place, and be changed since."""
+    tips: set[str] = set()
+    ended: set[object] = set()
+    for row in events(ctx, since=state.seq - _RECENT):
+        body: Record = row.get("event", {})  # type: ignore[assignment]
+        if row["kind"] == "land":
+            ended.add(body["landing"])
+        elif row["kind"] == "landing" and row["seq"] in ended:
+            tips.add(str(body["tip"]))
+    return tips
 
 
 # --- conflicts ---------------------------------------------------------------------------------------------------------

@@ -160,6 +160,24 @@ def test_what_has_landed_as_one_commit_is_no_work(world: World) -> None:
     assert found(world) == []
 
 
+def test_a_branch_that_landed_as_one_commit_before_trunk_went_on(world: World) -> None:
+    """By the ledger: no merge tells that any more."""
+    login, form = tree(world, "login", "alice"), tree(world, "form", "bob")
+    for words in ("w", "x"):
+        edit(login, 10, words)
+        commit(login)
+    done = world.coord("land", "--squash", agent="alice", cwd=str(login))
+    assert done.code == 0, done
+    edit(world.top, 10, "changed since")
+    commit(world.top)
+    git(form, "merge", "-q", "main")
+    edit(form, 10, "y")
+    assert found(world) == []
+    edit(login, 10, "z")
+    row = radar(world)
+    assert row["conflicts"] == [] and any("login has landed, as other commits" in note for note in row["notes"])
+
+
 def test_one_branch_is_not_two_pieces_of_work(world: World) -> None:
     """Neither a branch and the work tree in which it is rebased, nor one that was pushed and is rebased since."""
     bare = world.top.parent / "remote.git"
