@@ -6,14 +6,18 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.radar.look import look
+from gitcoord.world.open import environ, open_repository
 from tests.cli.support import World, assert_harmless
 from tests.cli.test_json import holds
-from tests.radar.support import commit, edit, state, tree
+from tests.radar.support import TEXT, commit, edit, state, tree
 from tests.support import COORD, git
 
 
@@ -369,3 +373,51 @@ def test_before_set_up(tmp_path: Path) -> None:
     plain = World(tmp_path / "plain")
     done = plain.coord("radar", "--json")
     assert done.code == 0 and done.json["initialised"] is False
+
+
+# --- others, and bounds of time
+
+
+def test_what_others_pushed(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "proj")
+    world, bare, colleague = World(tmp_path / "proj"), tmp_path / "remote.git", tmp_path / "colleague"
+    world.commit({"f": TEXT})
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", str(bare))
+    world.git("remote", "add", "origin", str(bare))
+    world.git("push", "-q", "-u", "origin", "main")
+    assert world.coord("init", "--remote", "origin").code == 0
+    git(tmp_path, "clone", "-q", str(bare), str(colleague))
+    git(colleague, "switch", "-q", "-c", "form")
+    edit(colleague, 10, "by bob")
+    commit(colleague, "work\n\nAgent: bob")
+    git(colleague, "push", "-q", "origin", "form")
+    edit(world.top, 10, "by alice")
+    assert found(world) == [], "not fetched yet"
+    world.git("fetch", "-q", "origin")
+    (row,) = radar(world)["conflicts"]
+    by = {side["agent"]: side for side in row["sides"]}
+    assert (by["bob"]["branch"], by["bob"]["remote"], by["bob"]["tree"]) == ("form", "origin", "")
+    assert "bob (origin/form)" in row["message"]
+    world.git("branch", "form", "origin/form")
+    assert len(radar(world)["conflicts"]) == 1, "the same branch twice is one piece of work"
+    git(colleague, "push", "-q", "origin", "form:main")
+    world.git("fetch", "-q", "origin")
+    assert found(world) == [], "it has landed at the remote"
+
+
+def test_a_merge_that_does_not_end_is_ended(world: World) -> None:
+    world.commit({".gitattributes": "f merge=slow\n"})
+    world.git("config", "merge.slow.driver", "while :; do :; done")
+    login, form = tree(world, "login"), tree(world, "form")
+    edit(login, 10, "x")
+    edit(form, 10, "y")
+    before = state(world)
+    with chdir(world.top):
+        ctx = open_repository(environ(), writing=False)
+        try:
+            done = look(ctx, read_snapshot(ctx).state, 2.0)
+        finally:
+            ctx.store.close()
+    assert done.conflicts == [] and not done.complete
+    assert "1 pairs could not be merged: no answer within" in done.notes[0]
+    assert state(world) == before and os.listdir(world.top / ".git/gitcoord/radar/work") == []
