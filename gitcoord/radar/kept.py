@@ -32,7 +32,7 @@ _KEPT: dict[str, Shape] = {
 
 
 class Kept(NamedTuple):
-    """What the last look found, `at` which time, and what it cost in milliseconds."""
+    """The findings of the last look, `at` which time, and what it cost in milliseconds."""
 
     at: int = 0
     cost: int = 0

@@ -42,7 +42,7 @@ Pair = tuple[int, int, list[str]]
 
 
 class Look(NamedTuple):
-    """What was found. `touching`: the pairs that changed the same files and merge cleanly. `complete`: nothing was left for want of time."""
+    """The findings. `touching`: the pairs that changed the same files and merge cleanly. `complete`: nothing was left for want of time."""
 
     trunk: str
     works: list[Work]

@@ -197,7 +197,7 @@ class Hunk(NamedTuple):
     start: int
     end: int
     first: int
-    count: int
+    size: int
     text: tuple[str, ...]
 
 
@@ -238,7 +238,7 @@ def clashing(ours: Iterable[Hunk], theirs: Sequence[Hunk]) -> tuple[Lines, Lines
 def lines_of(found: Iterable[Hunk]) -> Lines:
     """The side's own lines, in order; of a deletion the line before it. The first ranges."""
     ranges: Lines = []
-    for first, last in sorted({(max(1, h.first), max(1, h.first, h.first + h.count - 1)) for h in found}):
+    for first, last in sorted({(max(1, h.first), max(1, h.first, h.first + h.size - 1)) for h in found}):
         if ranges and first <= ranges[-1][1] + 1:
             ranges[-1][1] = max(last, ranges[-1][1])
         else:

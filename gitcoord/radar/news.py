@@ -40,7 +40,7 @@ def note_news(
 
 
 def waiting_news(ctx: Context, agent: str) -> tuple[str, list[Conflict]]:
-    """What waits for this agent: trunk as it was, and the conflicts."""
+    """The news that wait for this agent: trunk as it was, and the conflicts."""
     data = read_file(f"{ctx.repo.scratch}/{PLACE}/{agent}", 1 << 20)
     if not data:
         return "", []
@@ -52,7 +52,7 @@ def waiting_news(ctx: Context, agent: str) -> tuple[str, list[Conflict]]:
 
 
 def radar_news(ctx: Context, agent: str) -> list[Conflict]:
-    """What this agent is to be told, which counts as told from now on. What does not stand any more is left out."""
+    """The conflicts that this agent is told of now, and not again. One that does not stand any more is left out."""
     trunk, rows = waiting_news(ctx, agent)
     remove_file(f"{ctx.repo.scratch}/{PLACE}/{agent}")
     if not rows:

@@ -123,7 +123,7 @@ def _in_tree(
     if operation == "rebase":
         # The branch as it was: the commits that are made anew are not on it yet.
         ref = ref or _rebased(tree.git_dir)
-        head = ctx.local.target(ref) if ref else head
+        head = (ctx.local.target(ref) if ref else "") or head
     branch = ahead.get(ref)
     known = agents.get(tree.path, [])
     agent = tree.agent or (known[0] if len(known) == 1 else "") or (branch.agent if branch is not None else "")

@@ -113,15 +113,21 @@ def test_a_look_that_took_long_is_rare(world: World, both: tuple[Path, Path]) ->
     with opened(world, host) as ctx:
         mark = around(ctx, "main")
         slow = kept.Kept(host.wall(), 4000, mark, "", 2)
-        for seconds, moved, due in (
-            (60, False, False),
-            (199, True, False),
-            (200, False, True),
-            (-1, False, False),
-            (-500, False, True),
-        ):
+        for seconds, moved, due in ((60, False, False), (199, True, False), (200, False, True), (-500, False, True)):
             host.now = slow.at + seconds
-            assert kept.is_due(ctx, slow, mark, moved=moved) is due or seconds == -1
+            assert kept.is_due(ctx, slow, mark, moved=moved) is due, seconds
+
+
+def test_with_one_work_tree_nothing_is_looked_at_before_a_branch_has_moved(world: World) -> None:
+    world.git("branch", "landed")
+    host = FakeHost()
+    with opened(world, host) as ctx:
+        mark = around(ctx, "main")
+        old = kept.Kept(host.wall() - 10_000, 1, mark, "", 1)
+        assert not kept.is_due(ctx, old, mark, moved=False)
+        assert kept.is_due(ctx, old, "another", moved=False) and kept.is_due(
+            ctx, old._replace(works=2), mark, moved=False
+        )
 
 
 def test_another_process_that_looks_is_not_waited_for(world: World, both: tuple[Path, Path]) -> None:

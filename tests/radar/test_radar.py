@@ -16,7 +16,7 @@ from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.radar.look import look
 from gitcoord.world.open import environ, open_repository
 from tests.cli.support import World, assert_harmless
-from tests.cli.test_json import holds
+from tests.cli.test_json import holds, refused
 from tests.radar.support import TEXT, commit, edit, state, tree
 from tests.support import COORD, git
 
@@ -217,13 +217,16 @@ def test_a_rebase_that_stands_still(world: World) -> None:
 
 
 def test_a_merge_that_stands_still(world: World) -> None:
+    """The changes that trunk brings there are not the agent's own work."""
     login, form = tree(world, "login"), tree(world, "form")
     edit(login, 10, "x")
     commit(login)
     edit(world.top, 10, "trunk")
+    edit(world.top, 5, "trunk", "other")
     commit(world.top)
     git(login, "merge", "-q", "main", ok=False)
     edit(form, 20, "y")
+    edit(form, 5, "y", "other")
     row = radar(world)
     assert row["conflicts"] == [] and any("a merge is under way" in note for note in row["notes"])
 
@@ -367,6 +370,12 @@ def test_a_killed_process_leaves_its_directory_to_the_next(world: World) -> None
 def test_one_work_tree_and_no_branch(world: World) -> None:
     edit(world.top, 10, "x")
     assert world.coord("radar").out == "no work under way conflicts\n"
+
+
+def test_without_trunk_it_cannot_be_judged(world: World) -> None:
+    world.git("branch", "-m", "main", "other")
+    refused(world.coord("radar", "--json"), "could-not-judge", 4)
+    assert world.coord("status").code == 0
 
 
 def test_before_set_up(tmp_path: Path) -> None:

@@ -113,10 +113,10 @@ _EVERYDAY = {
         json=False,  # its own says more
     ),
     "radar": row(
-        "Show work under way that will conflict, before any of it lands.",
+        "Show work under way that will conflict.",
         "radar.cli:radar",
         "",
-        Option("all", "flag", "Also the pairs that changed the same files and merge."),
+        Option("all", "flag", "Also the pairs that changed the same files and merge.", "a"),
         example="radar",
         opens="read",
     ),
