@@ -7,6 +7,7 @@ from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.radar.kept import look_and_keep
 from gitcoord.radar.look import Look
 from gitcoord.radar.model import Side, Work, by_pair, helps, sentence
+from gitcoord.radar.news import forget_news
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -31,6 +32,9 @@ def radar(call: Call, values: Values, words: list[str]) -> int:
 
     def looked() -> Row:
         seen.append(look_and_keep(call.ctx, read_snapshot(call.ctx, trusting=True).state, _SECONDS))
+        actor = call.actor_or_none()
+        if actor is not None:
+            forget_news(call.ctx, actor.agent)
         return _shown(seen[0], touching=touching)
 
     result = call.show(looked, **_EMPTY)

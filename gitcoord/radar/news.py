@@ -66,6 +66,11 @@ def radar_news(ctx: Context, agent: str) -> list[Conflict]:
         return []  # a command does not fail for that
 
 
+def forget_news(ctx: Context, agent: str) -> None:
+    """The agent has seen them otherwise."""
+    remove_file(f"{ctx.repo.scratch}/{PLACE}/{agent}")
+
+
 def news_lines(conflicts: Iterable[Conflict]) -> list[str]:
     """A line for each two pieces of work."""
     pairs = by_pair(conflicts)

@@ -54,7 +54,7 @@ def survey(ctx: Context, trunk: str, limit: TimeLimit) -> Survey:
     if not tips:
         raise CouldNotJudge(f"'{printable(trunk)}' has no commit yet, so nothing can be compared with it")
     notes: list[str] = []
-    ahead = _ahead(ctx, tips)
+    ahead = _ahead(ctx, tips, limit)
     works = _in_trees(ctx, ahead, limit, notes)
     there = {work.ref for work in works}
     works += _branches(ctx, [row for row in ahead.values() if row.ref not in there], notes)
@@ -65,10 +65,10 @@ def survey(ctx: Context, trunk: str, limit: TimeLimit) -> Survey:
 # --- branches ----------------------------------------------------------------------------------------------------------
 
 
-def _ahead(ctx: Context, tips: list[str]) -> dict[str, _Branch]:
+def _ahead(ctx: Context, tips: list[str], limit: TimeLimit) -> dict[str, _Branch]:
     """The branches with commits that trunk lacks, by their refs, the newest first."""
     below = [f"refs/remotes/{ctx.remote}/"] if ctx.remote else []
-    answer = branches_ahead(ctx.repo.env, tips, ["refs/heads/", *below])
+    answer = branches_ahead(ctx.repo.env, tips, ["refs/heads/", *below], limit)
     found = {}
     for row in answer.require("git cannot tell which branches are ahead of trunk").lines:
         head, ref, at, author, agents = (row.split("\0") + [""] * 5)[:5]

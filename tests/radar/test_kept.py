@@ -171,6 +171,19 @@ def test_one_work_tree_and_no_branch_pays_nothing(world: World) -> None:
     assert children() == alone, "once, until it moves"
 
 
+def test_what_is_known_is_shown_without_git(world: World, both: tuple[Path, Path]) -> None:
+    counter = Counter(world.top.parent)
+
+    def status() -> int:
+        done = world.run(counter.argv("git-coord"), ("status",), "carol")
+        assert "early warnings: 1" in done.out, done
+        return counter.taken().children
+
+    os.utime(world.top / ".git/config", (0, 0))
+    first = status()
+    assert first > status() + 10 and status() == status()
+
+
 def test_a_mark_of_all_that_is_around(world: World) -> None:
     def mark() -> str:
         with opened(world, FakeHost()) as ctx:
@@ -213,6 +226,14 @@ def test_both_agents_are_told_once(world: World, both: tuple[Path, Path]) -> Non
         "the same finding again is no news"
     )
     assert "will conflict" not in world.claim("list", agent="carol").err
+
+
+def test_the_agent_that_looks_is_not_told_again(world: World, both: tuple[Path, Path]) -> None:
+    opened_sessions(world, both)
+    done = world.coord("radar", agent="alice")
+    assert "will conflict in f" in done.out and "will conflict in f" not in done.err
+    assert "will conflict in f" not in world.claim("list", agent="alice").err
+    assert "will conflict in f" in world.claim("list", agent="bob").err
 
 
 def test_a_finding_that_was_over_is_news_again(world: World, both: tuple[Path, Path]) -> None:

@@ -23,11 +23,12 @@ _ROW = "%00".join(
 _PLAIN = ("-c", "core.splitIndex=false", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false")
 
 
-def branches_ahead(env: Env, tips: Iterable[str], patterns: Iterable[str]) -> Answer:
+def branches_ahead(env: Env, tips: Iterable[str], patterns: Iterable[str], limit: TimeLimit) -> Answer:
     """The refs with commits that none of these tips contains, newest commit first, a line each with NUL between: commit, ref, time,
     author, agents of its trailers."""
     without = [f"--no-merged={tip}" for tip in tips]
-    return run([*ORIGINAL, "for-each-ref", "--sort=-committerdate", *without, f"--format={_ROW}", *patterns], env)
+    argv = [*ORIGINAL, "for-each-ref", "--sort=-committerdate", *without, f"--format={_ROW}", *patterns]
+    return run_several([argv], env, limit)[0]
 
 
 def changed_since_fork(env: Env, trunk: str, commits: list[str], limit: TimeLimit) -> list[Answer]:
