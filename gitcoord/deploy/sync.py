@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import StoreError, UsageError, refused
+from gitcoord.base.errors import StoreError, UsageError, raise_if, refused
 from gitcoord.base.names import printable, shell_word
 from gitcoord.deploy.staleness import changed_files
 from gitcoord.deploy.targets import Staleness, behind_words, first_names
@@ -10,23 +10,16 @@ from gitcoord.git.commands.objects import merge_tree
 from gitcoord.git.commands.refs import abort_merge, merge, rev_parse, symbolic_ref
 from gitcoord.git.commands.worktrees import check_ignore, status_original
 from gitcoord.git.files import exists
+from gitcoord.git.operations import refuse_under_way
 from gitcoord.git.process import without_grafts
 from gitcoord.ledger.context import Context
-
-# The files that git keeps in its directory during an operation, and the words for it.
-_UNDER_WAY = (
-    ("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase"), ("BISECT_LOG", "a bisection"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"), ("sequencer", "a cherry-pick or revert"),
-)  # fmt: skip
 
 
 def require_ready(ctx: Context) -> str:
     """The current branch; Refused where nothing can be merged into it now."""
     if not ctx.repo.worktree:
         raise UsageError("there is no work tree here to bring up to date")
-    for name, words in _UNDER_WAY:
-        if exists(f"{ctx.repo.git_dir}/{name}"):
-            raise refused("under-way", f"{words} is under way: nothing was changed", "see: git status")
+    raise_if(refuse_under_way(ctx.repo.git_dir, "", "then again: git coord sync --pull"))
     head = symbolic_ref(ctx.repo.env)
     if head.code:
         raise refused("detached", "no branch is checked out: nothing was changed", "git switch <branch>")

@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.gate import Verdicts
+    from gitcoord.git.operations import Operation
     from gitcoord.git.process import Environ
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
@@ -48,12 +49,14 @@ def main(words: list[str]) -> int:
     screen = Screen(env)
     signal(SIGALRM, _too_long)
     moves: list[RefUpdate] = []
+    ending = _Ending(hook, moves)
     try:
-        ctx = opener.context()
+        ending.ctx = ctx = opener.context()
         wish = ctx.settings.get("gitcoord.gateseconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         screen.use_settings(ctx.settings)
         ctx.listen(screen.note)
+        screen.fit = ending.fit
         code = _judge(ctx, screen, hook, rest, env, moves)
     except NotInitialised:
         return 0
@@ -68,10 +71,54 @@ def main(words: list[str]) -> int:
     alarm(0)
     if code and moves and hook == "reference-transaction":
         _clean_up(ctx, screen, env, moves)
-    if code and (hook == "pre-merge-commit" or (hook != "pre-push" and moves and _concludes_merge(ctx, moves))):
-        # git keeps MERGE_HEAD after the refusal, and would refuse to begin the merge again.
-        screen.hint("then conclude the merge: git commit; or put everything back: git merge --abort")
+    if code:
+        screen.fit = lambda hints: hints
+        screen.hint(*ending.hints())
     return code
+
+
+class _Ending:
+    """How the operation of git ends whose commit this hook judges: after a refusal git keeps it under way."""
+
+    def __init__(self, hook: str, moves: list[RefUpdate]) -> None:
+        self.ctx: Context | None = None  # set where the repository could be opened
+        self._hook = hook
+        self._moves = moves
+        self._put_back = False
+
+    def fit(self, hints: tuple[str, ...]) -> tuple[str, ...]:
+        """The hints as they can be followed here. What was refused cannot be finished before a hint that needs a work tree without it."""
+        from gitcoord.git.operations import hints_now, needs_none
+
+        if self.ctx is None or not needs_none(hints):
+            return hints
+        found = self._operation()
+        if found is None:
+            return hints_now(hints, self.ctx.repo.git_dir)
+        self._put_back = True
+        return (f"put everything back first: {found.undo}", *hints, f"then begin the {found.name} again")
+
+    def hints(self) -> tuple[str, ...]:
+        """After all other hints of a refusal."""
+        found = None if self._put_back else self._operation()
+        return (f"then go on: {found.go_on}; or put everything back: {found.undo}",) if found is not None else ()
+
+    def _operation(self) -> Operation | None:
+        from gitcoord.git.files import read_file
+        from gitcoord.git.operations import operation, under_way
+
+        if self._hook == "pre-merge-commit":
+            return operation("merge")  # git has not noted it yet
+        found = under_way(self.ctx.repo.git_dir) if self.ctx is not None and self._hook != "pre-push" else None
+        if found is None or self.ctx is None or found.name == "bisect":  # no commit ends that
+            return None
+        if self._hook == "pre-commit":
+            return found
+        if found.name == "rebase":
+            names = [read_file(f"{self.ctx.repo.git_dir}/rebase-{kind}/head-name") for kind in ("merge", "apply")]
+            refs = [name.decode("utf-8", "surrogateescape").strip() for name in names]
+            return found if any(move.ref in refs for move in self._moves) else None
+        return found if found.name == "merge" and _concludes_merge(self.ctx, self._moves) else None
 
 
 def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:

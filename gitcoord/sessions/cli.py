@@ -7,7 +7,7 @@ from gitcoord.base.names import printable
 from gitcoord.claims.cli import inherited_lines, lost_line, say_released
 from gitcoord.claims.cli_views import place_lines, waiting_lines
 from gitcoord.handoff.cli import lines as handoff_lines
-from gitcoord.sessions.cli_brief import brief_lines, headlines
+from gitcoord.sessions.cli_brief import brief_lines, headlines, under_way_lines
 from gitcoord.sessions.cli_work import work_lines
 from gitcoord.sessions.unguarded import unguarded_lines
 from gitcoord.terminal.call import Call
@@ -112,6 +112,11 @@ def _memory(call: Call, result: Record, most: int) -> list[str]:
 def _copy(call: Call, result: Record) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
+    running = [f"copy: {line}" for line in under_way_lines(copy)]
+    return [*running, *_behind(call, copy, sync)]
+
+
+def _behind(call: Call, copy: Record, sync: str) -> list[str]:
     offline = [f"  as far as this clone knows: {printable(copy['offline'])}"] if copy["offline"] else []
     if copy["behind"] is None:
         return [f"copy: cannot tell whether it is behind '{sync}'", *offline]

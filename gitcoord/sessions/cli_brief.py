@@ -6,6 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.names import printable, shell_word
 from gitcoord.claims.cli import inherited_lines, lost_line
 from gitcoord.claims.cli_views import place_lines
+from gitcoord.git.operations import operation
 from gitcoord.startup.annotations import Iterable
 
 MOST = 25
@@ -59,13 +60,22 @@ def _memory(result: Record) -> list[str]:
 def _copy(result: Record) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
+    lines = under_way_lines(copy)
     if copy["behind"] is None:
-        return [f"It is not known whether this copy is behind '{sync}'"]
-    return (
-        [f"This copy is {copy['behind']} commit(s) behind '{sync}'; bring it up to date: git coord sync --pull"]
-        if copy["behind"]
-        else []
-    )
+        lines.append(f"It is not known whether this copy is behind '{sync}'")
+    elif copy["behind"]:
+        lines.append(
+            f"This copy is {copy['behind']} commit(s) behind '{sync}'; bring it up to date: git coord sync --pull"
+        )
+    return lines
+
+
+def under_way_lines(copy: Record) -> list[str]:
+    """The operation of git that is under way in this work tree, and how it ends."""
+    if not copy["under_way"]:
+        return []
+    found = operation(copy["under_way"])
+    return [f"{found.words} is under way here: {found.go_on}, or put everything back: {found.undo}"]
 
 
 def _own(result: Record) -> list[str]:

@@ -12,6 +12,7 @@ from gitcoord.claims.model import some_claims
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import exists
+from gitcoord.git.operations import under_way
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
@@ -146,7 +147,9 @@ def _copy(ctx: Context, snapshot: Snapshot) -> Record:
     """The number of commits of trunk that this copy lacks; None if unknown."""
     sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
-    told: Record = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
+    told: Record = {"sync": sync, "behind": 0, "remote": "", "offline": "", "under_way": ""}
+    running = under_way(ctx.repo.git_dir) if ctx.repo.worktree else None
+    told["under_way"] = running.name if running is not None else ""
     if ctx.remote:
         told["offline"] = _fetch(ctx, sync)
     here, there = (ctx.local.target(f"refs/{place}/{sync}") for place in ("heads", f"remotes/{remote}"))
