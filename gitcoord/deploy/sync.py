@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import StoreError, UsageError, raise_if, refused
-from gitcoord.base.names import printable, shell_word
+from gitcoord.base.names import CONFIG, printable, shell_word
 from gitcoord.deploy.staleness import changed_files
 from gitcoord.deploy.targets import Staleness, behind_words, first_names
-from gitcoord.git.commands.objects import merge_tree
+from gitcoord.git.commands.objects import merge_base, merge_tree
 from gitcoord.git.commands.refs import abort_merge, merge, rev_parse, symbolic_ref
 from gitcoord.git.commands.worktrees import check_ignore, status_original
 from gitcoord.git.files import exists
 from gitcoord.git.operations import refuse_under_way
 from gitcoord.git.process import without_grafts
 from gitcoord.ledger.context import Context
+from gitcoord.ledger.named_ledger import is_beside_trunk
 
 
 def require_ready(ctx: Context) -> str:
@@ -39,13 +40,26 @@ def pull(ctx: Context, found: Staleness, branch: str) -> str:
         raise refused(
             "conflict",
             f"{words}, and a merge would conflict: nothing was changed",
-            f"merge by hand: git merge {found.tips[0][:12]}",
+            *by_hand(ctx, found),
         )
     ctx.host.defer_interrupts(True)
     try:
         return _merge(ctx, found, branch)
     finally:
         ctx.host.defer_interrupts(False)
+
+
+def by_hand(ctx: Context, found: Staleness) -> tuple[str, ...]:
+    """Hints where the merge conflicts, or git would not begin it, as without a common history."""
+    tips = " ".join(tip[:12] for tip in found.tips)
+    joined = bool(merge_base(without_grafts(ctx.repo.env), found.commit, *found.tips).text)
+    first = f"merge by hand: git merge {tips}"
+    if not joined:
+        first = f"the two have no common history; put your commits on top of it: git rebase {tips}"
+    if not is_beside_trunk(ctx):
+        return (first,)
+    side = "theirs" if joined else "ours"  # a rebase goes on from trunk's side
+    return (first, f"the ledger that trunk names in {CONFIG} is the project's: git checkout --{side} {CONFIG}")
 
 
 def _merge(ctx: Context, found: Staleness, branch: str) -> str:
