@@ -75,7 +75,8 @@ def begin(ctx: Context, order: Order, old: str) -> bool:
     if order.how == REBASE:
         rebase(ctx.repo, ctx.notes, old)
     else:
-        merge(ctx.repo, ctx.notes, old, f"Merge branch '{order.trunk}' into {order.branch}")
+        name = order.trunk if order.trunk != order.branch else f"{ctx.remote}/{order.trunk}"
+        merge(ctx.repo, ctx.notes, old, f"Merge branch '{name}' into {order.branch}")
     return bool(under_way(ctx))
 
 
