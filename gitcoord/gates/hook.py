@@ -20,6 +20,7 @@ from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.base.errors import Refusal
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.gate import Verdicts
     from gitcoord.git.operations import Operation
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
+_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
 
 
@@ -216,6 +218,10 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
             screen.note(f"error: {WHAT[hook]} is refused", f"  {leftovers.message}")
             screen.hint(*leftovers.hints)
             return 1
+    if moves is None and not outcome.refused and (left := _markers(ctx, index)) is not None:
+        screen.note(f"error: {WHAT[hook]} is refused", f"  {left.message}")
+        screen.hint(*left.hints)
+        return 1
     if outcome.refused and ctx.remote and hook != "pre-push":
         _say_age(ctx, screen)
     if who.problem is not None and any(verdict.rule not in ANYBODYS for verdict in outcome.refused):
@@ -241,6 +247,15 @@ def _judge_index(ctx: Context, gate: Gate, index: bytes, heads: list[str]) -> Ve
             raise lacking from None
         ctx.store.refresh()
         return gate.index(index, heads)
+
+
+def _markers(ctx: Context, index: bytes) -> Refusal | None:
+    """The refusal of conflict markers that a merge or the like left; nothing is loaded where none is under way."""
+    if not any(exists(f"{ctx.repo.git_dir}/{sign}") for sign in _UNDER_WAY):
+        return None
+    from gitcoord.gates.conflict_markers import find_markers
+
+    return find_markers(ctx, index.decode("utf-8", "surrogateescape"))
 
 
 def _with_others_work(ctx: Context, gate: Gate, who: HookActor, outcome: Verdicts) -> Verdicts:
