@@ -12,7 +12,7 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved
-from gitcoord.base.names import printable
+from gitcoord.base.names import printable, shell_word
 from gitcoord.gates.cli_verdicts import ANYBODYS, SHOWN, WHAT, refuse_nameless, report
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
@@ -141,9 +141,15 @@ def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
 
 def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
     """Put back the files that a refused move wrote, where that is safe, and print the outcome."""
-    from gitcoord.gates.refused_merge import clean_up
+    from gitcoord.gates.refused_merge import clean_up, restore_renamed
 
     try:
+        renamed = restore_renamed(ctx) if not all(move.new for move in moves) else None
+        if renamed is not None:
+            name, tip, is_back = renamed
+            screen.note(f"note: git had taken {printable(name)} away already" + ": it is back" * is_back)
+            if not is_back:
+                screen.hint(f"bring it back: git branch {shell_word(name)} {tip[:12]}")
         done = clean_up(ctx, env, moves)
     except (GitcoordError, OSError, ValueError) as error:
         screen.note(f"note: the files that git wrote already were left: {printable(str(error))}")

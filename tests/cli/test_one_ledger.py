@@ -640,6 +640,21 @@ def test_a_clone_that_was_set_up_before_that_push(project: Project) -> None:
     )
 
 
+def test_trunk_is_renamed_as_the_page_of_hooks_says(project: Project) -> None:
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    assert one.coord("teardown", "--yes", agent="").code == 0
+    one.git("branch", "-m", "main", "trunk")
+    one.git("config", "-f", ".gitcoord/config", "--unset", "gitcoord.root")
+    one.git("commit", "-qam", "a new ledger")
+    one.git("push", "-q", "origin", "trunk")
+    one.git("branch", "-q", "--set-upstream-to", "origin/trunk")
+    done = one.coord("setup", "--no-tools", agent="")
+    assert done.code == 0 and "work lands on 'trunk'" in done.out, done
+    assert one.claim("f").code == 0
+
+
 # --- two clones that both commit a policy before one of them pushes it --------------------------------------------------------
 
 
