@@ -38,6 +38,7 @@ class Gate(GateBase):
 
     def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """The staged changes against HEAD and the heads that are being merged, by the policy of HEAD."""
+        self._index = index.decode("utf-8", "surrogateescape")
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
