@@ -17,6 +17,7 @@ from gitcoord.cli.setup_hooks import (
     manager_files,
     plan_hooks,
     tell_missing,
+    tell_unstaged,
     write_edits,
 )
 from gitcoord.cli.setup_ledger import (
@@ -101,6 +102,8 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     tell_policy(call, parts.pull, unpushed=joined and CONFIG in parts.files)
     tools.tell(call, known, parts.tools, user=place.user)
     tell_missing(call, missing)
+    if not dry_run:
+        tell_unstaged(call, parts.manager)
     if wrong:
         call.screen.say("what does not work yet (git coord doctor):")
         say_checks(call, wrong)
