@@ -42,8 +42,8 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     try:
         lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
         if lock < 0:
-            words = f"another process lands under the name of '{actor.agent}'"
-            raise refused("landing", words, *_end_of_other(call.ctx, actor.agent), "git coord land --list")
+            why = f"another process lands under the name of '{actor.agent}'"
+            raise refused("landing", why, *_end_of_other(call.ctx, actor.agent), "git coord land --list")
         pwrite(lock, f"{getpid()} {start_time(getpid())} ".encode(), 0)
         return _in_lock(call, values, words, trunk)
     finally:

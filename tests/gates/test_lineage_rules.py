@@ -177,7 +177,7 @@ def test_a_change_must_contain_what_was_released(past: Past, ledger: Ledger, man
     assert verdict.hints[0] == "bring it in: git merge b1" and "git claim disown a " in verdict.hints[1]
     (verdict,) = ledger.verdicts(past.index({"a": "axaa"}, "m0"))
     assert verdict.hints[0] == "bring it in: git merge --autostash b1"
-    past.told["conflicts", "", "b1"] = ["a", "c"]
+    past.clashes["b1"] = ["a", "c"]
     (verdict,) = ledger.verdicts(past.index({"a": "axaa"}, "m0"))
     assert verdict.hints[0] == "bring it in, which conflicts in a, c: git merge --autostash b1"
 

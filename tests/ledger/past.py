@@ -40,6 +40,7 @@ class Past(Outside):
         self.parents: dict[str, tuple[str, ...]] = {}
         self.asked: list[tuple[str, str]] = []
         self.tried: list[str] = []  # merges that were tried for a hint
+        self.clashes: dict[str, list[str]] = {}
 
     def commit(
         self, oid: str, files: dict[str, str | None], *parents: str, agent: str = "", mode: str = FILE
@@ -79,7 +80,7 @@ class Past(Outside):
 
     def conflicts(self, at: str, theirs: str) -> list[str]:
         self.tried.append(theirs)
-        return self.told.get(("conflicts", at, theirs), [])
+        return self.clashes.get(theirs, [])
 
     def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
         return self.told["attributes", parent, path, blob]
