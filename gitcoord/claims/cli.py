@@ -137,7 +137,9 @@ def say_lacked(call: Call, rows: list[Row]) -> None:
         from gitcoord.claims.cli_trunk import lacked_lines
 
         lines = lacked_lines(call.ctx, rows)
-    call.screen.note(*lines)
+    hints = tuple(line.removeprefix("hint: ") for line in lines if line.startswith("hint: "))
+    first = [hint for hint in call.screen.fit(hints) if hint not in hints] if hints else []
+    call.screen.note(*(f"hint: {hint}" for hint in first), *lines)
 
 
 def _say_left(call: Call, released: list[Row], agent: str) -> None:

@@ -45,6 +45,7 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
     if not head or not rows:
         return []
     from gitcoord.gates.git_history import GitHistory
+    from gitcoord.gates.judge import conflict_words
     from gitcoord.gates.lineage import Lineages
 
     history = GitHistory(ctx, ctx.snapshot, {row.path for row in rows})
@@ -57,7 +58,8 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
         lacked = Lineages(state, history, [], dict(zip(found, found))).lacked(head) if found else []
     except CouldNotJudge as error:
         return [*lines, f"note: {error.message}", *(f"hint: {hint}" for hint in error.hints[:1])]
-    return [*lines, *_lacked_line_pairs(lacked, "git merge --autostash")][: 2 * _MOST]
+    clashes = {row.commit: conflict_words(history.conflicts(head, row.commit)) for row in lacked[:_MOST]}
+    return [*lines, *_lacked_line_pairs(lacked, "git merge --autostash", clashes)][: 2 * _MOST]
 
 
 def _not_fetched(ctx: Context, rows: list[Released]) -> Iterable[Released]:
@@ -68,13 +70,14 @@ def _not_fetched(ctx: Context, rows: list[Released]) -> Iterable[Released]:
     return {row.path: row for row, oid in sorted(zip(rows, here), key=lambda pair: pair[0].seq) if oid is None}.values()
 
 
-def _lacked_line_pairs(rows: Iterable[Released], command: str) -> list[str]:
+def _lacked_line_pairs(rows: Iterable[Released], command: str, clashes: dict[str, str] | None = None) -> list[str]:
+    """`clashes`: by commit, in which files its merge conflicts."""
     return [
         line
         for row in list(rows)[:_MOST]
         for line in (
             f"note: your copy lacks work on {printable(row.path)} that {row.agent} released as {row.commit[:12]}",
-            f"hint: bring it in before you change it: {command} {row.commit[:12]}",
+            f"hint: bring it in before you change it{(clashes or {}).get(row.commit, '')}: {command} {row.commit[:12]}",
         )
     ]
 

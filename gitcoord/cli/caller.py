@@ -76,7 +76,7 @@ class Caller:
         except GitcoordError as error:
             if isinstance(error, StoreError):
                 self.close()  # git may have ended: the next call starts it again
-            row = {"ok": False, "error": error.code, "message": error.message, "hints": list(error.hints)}
+            row = {"ok": False, "error": error.code, "message": error.message, "hints": list(screen.fit(error.hints))}
             return {**row, **error.data, **screen.news()[0]}, True
         except OSError as error:
             self.close()

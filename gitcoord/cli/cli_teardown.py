@@ -30,9 +30,9 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     ctx, actor = call.ctx, call.actor_or_none()
     if not dry_run:
         require_overseer(ctx, watched(call), "take gitcoord away")
-    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
+    root = ctx.settings.get("gitcoord.root")
     found, steps = app.survey(ctx, actor, force=force), hooks.removal(ctx)
-    files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=True)
+    files, left = policy.remove_starter(ctx.repo, root, ctx.remote, dry_run=True)
     ledger = found.head is not None or bool(found.refs)
     going = [(place, harness.plan_teardown(place)) for place in tools.places(call, user=bool(values.get("user")))]
     changes = [change for _, those in going for change in those]
@@ -50,14 +50,14 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
         confirm(values, "go on?")
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
         result = app.tear_down(ctx, actor, stamp, force=force)
-        files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=False)
+        files, left = policy.remove_starter(ctx.repo, root, ctx.remote, dry_run=False)
         changes = [change for place, those in going for change in harness.apply(those, place)]
     rows = [change.row() for change in changes]
     call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left, "tools": rows})
     tools.tell_problems(call, changes, snippets=False)
     if lines and not dry_run:
         leave_manager(call, dry_run=False)
-    commands = policy.removal_commands(ctx.repo, root, email, ctx.remote, left) if lines and not dry_run else []
+    commands = policy.removal_commands(ctx.repo, root, ctx.remote, left) if lines and not dry_run else []
     _report_removal(call, result, left, commands, anything=bool(lines), dry_run=dry_run)
     return 0
 

@@ -17,6 +17,7 @@ from gitcoord.cli.setup_hooks import (
     manager_files,
     plan_hooks,
     tell_missing,
+    tell_unstaged,
     write_edits,
 )
 from gitcoord.cli.setup_ledger import (
@@ -97,9 +98,12 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         tell_protection(call, protected(call.ctx))
         tell_authority(call, parts.ledger, remote)
         offer_person(call)
-    tell_policy(call, parts.pull, unpushed=parts.ledger.found and CONFIG in parts.files and not dry_run)
+    joined = bool(result["authority"] != LOCAL and not (parts.there or dry_run or result["created"]))
+    tell_policy(call, parts.pull, unpushed=joined and CONFIG in parts.files)
     tools.tell(call, known, parts.tools, user=place.user)
     tell_missing(call, missing)
+    if not dry_run:
+        tell_unstaged(call, parts.manager)
     if wrong:
         call.screen.say("what does not work yet (git coord doctor):")
         say_checks(call, wrong)
@@ -131,7 +135,7 @@ def _chosen(call: Call, values: Values, changes: list[harness.SetupChange], *, d
 def _apply(call: Call, parts: _Parts) -> dict[str, object]:
     plan = parts.hooks
     if parts.ledger.other:
-        archive(call, parts.ledger.ends)  # with the hooks
+        archive(call, parts.ledger)  # with the hooks
         plan, _ = plan_hooks(call, [f"refs/heads/{parts.trunk}"])
     result = _begin(call, parts.ledger, pull=bool(parts.pull))
     written: list[str] = result["policy"]
@@ -150,10 +154,10 @@ def _hooks_row(parts: _Parts) -> dict[str, object]:
 def _begin(call: Call, found: Membership, *, pull: bool) -> dict[str, Any]:
     """Make or join the ledger, and write the missing parts of the policy, unless there is one to `pull`."""
     made = begin(call.ctx, call.actor_or_none() or Actor("init"), found)
-    remote, email = str(made.get("remote", "")), call.ctx.settings.get("user.email")
+    remote = str(made.get("remote", ""))
     written, named = [], []
     if not pull:
-        written = policy.write_starter(call.ctx.repo, str(made["root"]), email, remote)
+        written = policy.write_starter(call.ctx.repo, str(made["root"]), remote)
         named = policy.name_ledger(call.ctx.repo, "", remote if _is_new_there(found) else "")
     return {
         "created": bool(made["created"]),

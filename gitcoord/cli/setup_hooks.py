@@ -11,6 +11,7 @@ from gitcoord.gates.hooks.cli import change_lines, kit, show_snippet
 from gitcoord.gates.hooks.manager_files import FileEdit, files_that_ask, plan_edits
 from gitcoord.gates.hooks.managers import PRE_COMMIT, PRE_COMMIT_FILE, Managed
 from gitcoord.gates.hooks.presence import MissingGate, command_for
+from gitcoord.policy.uncommitted import is_unstaged
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
@@ -40,8 +41,6 @@ def manager_edits(call: Call, values: Values, manager: Managed | None, *, dry_ru
     call.screen.say("these lines make it ask gitcoord; they do nothing where gitcoord is not set up:")
     for edit in edits:
         call.screen.say(f"  {printable(edit.name)}", *(f"    + {printable(line)}" for line in edit.added))
-    if manager.manager == PRE_COMMIT:
-        call.screen.note("note: pre-commit itself refuses commits until its file is staged: git add " + PRE_COMMIT_FILE)
     if values.get("edit-hooks"):
         return edits
     if dry_run or not is_asked(values):
@@ -79,6 +78,13 @@ def write_edits(call: Call, edits: list[FileEdit]) -> None:
         path.write_bytes(edit.after)
         if edit.before is None:
             path.chmod(path.stat().st_mode | 0o111)
+
+
+def tell_unstaged(call: Call, manager: Managed | None) -> None:
+    """Say that pre-commit refuses every commit while its file has changes that are not staged, whoever made them."""
+    if manager is not None and manager.manager == PRE_COMMIT and is_unstaged(call.ctx, PRE_COMMIT_FILE):
+        call.screen.note(f"note: pre-commit refuses every commit until {PRE_COMMIT_FILE} is staged")
+        call.screen.hint(f"stage it: git add {PRE_COMMIT_FILE}")
 
 
 def tell_missing(call: Call, missing: list[MissingGate]) -> None:

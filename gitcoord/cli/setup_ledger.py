@@ -11,9 +11,9 @@ from gitcoord.cli import teardown as app
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks.cli import watched
 from gitcoord.git.commands.remotes import remote_url
-from gitcoord.ledger.named_ledger import has_committed_root
+from gitcoord.ledger.named_ledger import has_committed_root, is_beside_trunk
 from gitcoord.ledger.remote.address import without_secrets
-from gitcoord.ledger.remote.join import has_another_ledger
+from gitcoord.ledger.remote.join import has_another_ledger, require_the_named
 from gitcoord.ledger.remote.membership import Membership, find
 from gitcoord.ledger.setup import require_room
 from gitcoord.policy.starter import remove_starter
@@ -57,20 +57,22 @@ def _gives_way(call: Call, values: Values, found: Membership) -> bool:
     own = found.here and not found.other and not ctx.remote and found.remote in found.known
     if not own or not _consents(values) or has_committed_root(ctx):
         return False
-    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
-    _, left = remove_starter(ctx.repo, root, email, dry_run=True)
+    root = ctx.settings.get("gitcoord.root")
+    _, left = remove_starter(ctx.repo, root, dry_run=True)
     return CONFIG not in left and has_another_ledger(ctx, found.remote)
 
 
-def archive(call: Call, ends: tuple[tuple[str, str], ...]) -> None:
+def archive(call: Call, found: Membership) -> None:
     """Archive this clone's own ledger, which is not the project's, and open the repository anew. The starter policy that names
     it goes too, where it was neither committed nor changed: it would be in the way of the project's. Refused while somebody
-    holds a claim that is not one of `ends`."""
+    holds a claim that is not one of those that end, and where no remote has the project's."""
     ctx = call.ctx
+    if found.found and has_committed_root(ctx):
+        require_the_named(ctx, found.remotes)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
-    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
-    kept = app.tear_down(ctx, None, stamp, force=False, ends=ends)["archive"]
-    remove_starter(ctx.repo, root, email, ctx.remote, dry_run=False)
+    root = ctx.settings.get("gitcoord.root")
+    kept = app.tear_down(ctx, None, stamp, force=False, ends=found.ends)["archive"]
+    remove_starter(ctx.repo, root, ctx.remote, dry_run=False)
     call.screen.say(f"this clone's own ledger is kept at {kept}")
     call.ctx.store.close()
     call.ctx = open_repository(call.environ, writing=True)
@@ -114,14 +116,18 @@ def in_the_way(call: Call, ref: str, *, dry_run: bool) -> list[str]:
     """Take away the starter files that would be in the way of pulling the policy at this fetched ref: those that were neither
     committed nor changed."""
     ctx = call.ctx
-    root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
-    return list(remove_starter(ctx.repo, root, email, ctx.remote, dry_run=dry_run)[0]) if ref else []
+    root = ctx.settings.get("gitcoord.root")
+    return list(remove_starter(ctx.repo, root, ctx.remote, dry_run=dry_run)[0]) if ref else []
 
 
 def tell_policy(call: Call, ref: str, *, unpushed: bool) -> None:
     """Say that the policy is at this fetched ref and is to be pulled; `unpushed`: or that the ledger is there and no policy is."""
     if ref:
         name = quote(ref.removeprefix("refs/remotes/"))
+        if is_beside_trunk(call.ctx):
+            call.screen.note(f"note: {CONFIG} here names another ledger than the project's policy at {name}")
+            call.screen.hint("bring that in: git coord sync --pull")
+            return
         call.screen.note(f"note: the policy is committed at {name}, and not yet here: none was written")
         call.screen.hint("pull first: git pull")
     elif unpushed:

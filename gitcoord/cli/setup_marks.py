@@ -5,6 +5,8 @@ from __future__ import annotations
 from gitcoord.base.names import printable
 from gitcoord.cli.setup_ledger import is_asked, said_yes
 from gitcoord.gates.cli_policy import suggestion_lines
+from gitcoord.git.files import read_file, write_file
+from gitcoord.ledger.context import Context
 from gitcoord.policy.suggest import LANDING, Suggestion
 from gitcoord.policy.survey import ATTRIBUTES, Protection, suggestions
 from gitcoord.policy.uncommitted import commit_command, marked_now, uncommitted
@@ -12,6 +14,7 @@ from gitcoord.terminal.call import Call, at_terminal
 from gitcoord.terminal.parser import Values
 
 _NAMED = 4
+_DECLINED = "declined-marks"
 
 
 def _count(files: list[str]) -> str:
@@ -19,9 +22,13 @@ def _count(files: list[str]) -> str:
 
 
 def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> list[Suggestion]:
-    """The paths that will be marked. A person is asked while the policy is `new`, that is not committed; a script says --suggest."""
-    rows = suggestions(call.ctx)
-    if not rows or not (new or values.get("suggest")):
+    """The paths that will be marked. A person is asked about those that it has not declined before; a script says --suggest, and
+    is told of them while the policy is `new`, that is not committed."""
+    asked = is_asked(values) and not dry_run and not values.get("suggest")
+    rows = suggestions(call.ctx) if new or asked or values.get("suggest") else []
+    declined = _declined(call.ctx) if asked else []
+    rows = [row for row in rows if row.line not in declined]
+    if not rows:
         return []
     call.screen.say("these paths could be marked, so that they need a claim before they change:")
     call.screen.say(*(f"  {line}" for line in suggestion_lines(call, rows)))
@@ -31,10 +38,21 @@ def chosen_marks(call: Call, values: Values, *, new: bool, dry_run: bool) -> lis
         )
     if values.get("suggest"):
         return rows
-    if dry_run or not is_asked(values):
+    if not asked:
         call.screen.hint("mark them: git coord setup --suggest")
         return []
-    return rows if said_yes("mark them in .gitattributes?") else []
+    if said_yes("mark them in .gitattributes?"):
+        return rows
+    write_file(
+        call.ctx.scratch(_DECLINED), "".join(f"{line}\n" for line in [*declined, *(row.line for row in rows)]).encode()
+    )
+    call.screen.hint("they are not asked about again; to mark them later: git coord setup --suggest")
+    return []
+
+
+def _declined(ctx: Context) -> list[str]:
+    """The lines that a person has declined in this clone."""
+    return read_file(f"{ctx.repo.scratch}/{_DECLINED}").decode("utf-8", "replace").splitlines()
 
 
 def tell_protection(call: Call, protection: Protection) -> None:

@@ -14,8 +14,8 @@ from gitcoord.terminal.screen import ago
 
 def sync(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.work_facts import usual_remote
+    from gitcoord.deploy.sync import by_hand, require_ready
     from gitcoord.deploy.sync import pull as app_pull
-    from gitcoord.deploy.sync import require_ready
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.sessions.service import beat_quietly
 
@@ -51,8 +51,8 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say(f"'{printable(branch)}' was {behind_words(found, branch)}; now it is up to date at {head[:12]}")
     else:
         call.screen.say(behind_words(found), *(f"  {line}" for line in details(found)))
-        by_hand = f"merge it by hand: git merge {' '.join(tip[:12] for tip in found.tips)}"
-        call.screen.hint(by_hand if found.conflict else "bring it up to date: git coord sync --pull")
+        clean = ("bring it up to date: git coord sync --pull",)
+        call.screen.hint(*(by_hand(ctx, found) if found.conflict else clean))
     return 0 if current else 1
 
 

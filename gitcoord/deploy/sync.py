@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import StoreError, UsageError, refused
-from gitcoord.base.names import printable, shell_word
+from gitcoord.base.errors import StoreError, UsageError, raise_if, refused
+from gitcoord.base.names import CONFIG, printable, shell_word
 from gitcoord.deploy.staleness import changed_files
 from gitcoord.deploy.targets import Staleness, behind_words, first_names
-from gitcoord.git.commands.objects import merge_tree
+from gitcoord.git.commands.objects import merge_base, merge_tree
 from gitcoord.git.commands.refs import abort_merge, merge, rev_parse, symbolic_ref
 from gitcoord.git.commands.worktrees import check_ignore, status_original
 from gitcoord.git.files import exists
+from gitcoord.git.operations import refuse_under_way
 from gitcoord.git.process import without_grafts
 from gitcoord.ledger.context import Context
-
-# The files that git keeps in its directory during an operation, and the words for it.
-_UNDER_WAY = (
-    ("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase"), ("BISECT_LOG", "a bisection"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"), ("sequencer", "a cherry-pick or revert"),
-)  # fmt: skip
+from gitcoord.ledger.named_ledger import is_beside_trunk
 
 
 def require_ready(ctx: Context) -> str:
     """The current branch; Refused where nothing can be merged into it now."""
     if not ctx.repo.worktree:
         raise UsageError("there is no work tree here to bring up to date")
-    for name, words in _UNDER_WAY:
-        if exists(f"{ctx.repo.git_dir}/{name}"):
-            raise refused("under-way", f"{words} is under way: nothing was changed", "see: git status")
+    raise_if(refuse_under_way(ctx.repo.git_dir, "", "then again: git coord sync --pull"))
     head = symbolic_ref(ctx.repo.env)
     if head.code:
         raise refused("detached", "no branch is checked out: nothing was changed", "git switch <branch>")
@@ -46,13 +40,26 @@ def pull(ctx: Context, found: Staleness, branch: str) -> str:
         raise refused(
             "conflict",
             f"{words}, and a merge would conflict: nothing was changed",
-            f"merge by hand: git merge {found.tips[0][:12]}",
+            *by_hand(ctx, found),
         )
     ctx.host.defer_interrupts(True)
     try:
         return _merge(ctx, found, branch)
     finally:
         ctx.host.defer_interrupts(False)
+
+
+def by_hand(ctx: Context, found: Staleness) -> tuple[str, ...]:
+    """Hints where the merge conflicts, or git would not begin it, as without a common history."""
+    tips = " ".join(tip[:12] for tip in found.tips)
+    joined = bool(merge_base(without_grafts(ctx.repo.env), found.commit, *found.tips).text)
+    first = f"merge by hand: git merge {tips}"
+    if not joined:
+        first = f"the two have no common history; put your commits on top of it: git rebase {tips}"
+    if not is_beside_trunk(ctx):
+        return (first,)
+    side = "theirs" if joined else "ours"  # a rebase goes on from trunk's side
+    return (first, f"the ledger that trunk names in {CONFIG} is the project's: git checkout --{side} {CONFIG}")
 
 
 def _merge(ctx: Context, found: Staleness, branch: str) -> str:

@@ -92,13 +92,34 @@ def refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: Usage
     if person:
         screen.hint(f"{person} pushes at a terminal: git push")
     elif hook == "pre-push":
-        screen.hint("a person pushes at a terminal: git push", *problem.hints)
+        screen.hint("a person pushes at a terminal: git push", *_naming(problem))
     elif any(verdict.rule not in ANYBODYS for verdict in others):
-        screen.hint("a person does it at a terminal; git coord setup, run there, can let that person's editor commit")
-        screen.hint(*problem.hints)
+        screen.hint(*_persons_way(others), *_naming(problem))
     else:
         screen.hint("is it yours? then do it under your own name, or at a terminal")
     return 1
+
+
+def _persons_way(refused: list[Verdict]) -> tuple[str, ...]:
+    """What a person does whose editor has no terminal. What is only unclaimed, that person may then commit in the editor too."""
+    from gitcoord.gates.judge import path_word
+
+    paths = [path_word(verdict.path) for verdict in refused if verdict.rule == "unclaimed"]
+    if not paths:
+        return ("a person does it at a terminal",)
+    return (
+        f"a person does it at a terminal, after: git claim {' '.join(paths[:10])}",
+        "git coord setup, run there, can let that person's editor commit what is claimed",
+    )
+
+
+def _naming(problem: UsageError) -> tuple[str, ...]:
+    """The hints for an agent: all of them in an agent's tool, else the one that helps at once."""
+    from gitcoord.sessions.identity import SilentTool
+
+    if isinstance(problem, SilentTool):
+        return problem.hints
+    return ("an agent says its name before the command: GITCOORD_AGENT=<name>",)
 
 
 def _ask_holder(verdict: Verdict) -> str:

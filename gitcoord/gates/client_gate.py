@@ -6,7 +6,7 @@ Each method chooses the changes to judge, the commits that were accepted before,
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, TrunkMoved
-from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PRIVATE, TIP
+from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PRIVATE, TIP, shell_word
 from gitcoord.deploy.targets import Target, match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes, staged_id
@@ -20,6 +20,7 @@ from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 
 _PRIVATE = (LEDGER, CLAIMS, PRIVATE)
+_ASK = "ask the person who set gitcoord up here"
 
 
 class Clean(NamedTuple):
@@ -37,6 +38,7 @@ class Gate(GateBase):
 
     def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """The staged changes against HEAD and the heads that are being merged, by the policy of HEAD."""
+        self._index = index.decode("utf-8", "surrogateescape")
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
@@ -277,12 +279,26 @@ def is_private(ref: str) -> bool:
 
 def _private(move: RefUpdate, agent: str) -> Verdict:
     words = "deleted" if not move.new else "moved by hand"
+    more = "repair it: git coord fsck --repair" if move.new else f"to take gitcoord out of this project, {_ASK}"
     return Verdict(
-        "ledger", ENFORCE, "", agent, f"{move.ref} may not be {words}",
-        hints=("look at the ledger: git coord log", "repair it: git coord fsck --repair"),
-    )  # fmt: skip
+        "ledger",
+        ENFORCE,
+        "",
+        agent,
+        f"{move.ref} may not be {words}",
+        hints=("look at the ledger: git coord log", more),
+    )
 
 
 def _deleted(move: RefUpdate, agent: str) -> Verdict:
-    message = f"{move.ref} is where everybody's work lands; deleting it would undo all of it"
-    return Verdict("lineage", ENFORCE, "", agent, message, hints=("ask the person who set gitcoord up here",))
+    message = f"{move.ref} is where everybody's work lands; deleting or renaming it would undo all of it"
+    return Verdict("lineage", ENFORCE, "", agent, message, hints=_hints_of_trunk(move.ref.removeprefix("refs/heads/")))
+
+
+def _hints_of_trunk(name: str) -> tuple[str, ...]:
+    """The ways of somebody who wanted to rename, replace or delete trunk: git tells the hook only that its ref was to go."""
+    return (
+        f"another name beside it: git branch <name> {shell_word(name)}",
+        "or bring work onto it: git coord land <branch>",
+        f"to rename trunk itself, {_ASK}",
+    )

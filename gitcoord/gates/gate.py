@@ -64,6 +64,7 @@ class GateBase:
         self._remote: str | None = None
         self._named = True
         self.in_turn = False  # what is judged is a landing in its turn
+        self._index = ""  # the file of the index that is judged
         self._landed: list[str] = []  # trunk of the usual remote, where the remote was asked
         self._snapshot = snapshot or read_snapshot(ctx)
         self.sync = format_record(self._snapshot.state).sync
@@ -176,7 +177,7 @@ class GateBase:
     def _judge_by(self, policy: Policy, steps: list[CommitChange], *, pushed: bool = False) -> Verdicts:
         paths = {change.path for step in steps for change in (*step.changes, *step.dropped)}
         actor, readers = self.actor, self._readers(steps) if pushed else []
-        world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths)
+        world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths, self._index)
         verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers, self._names)
         return Verdicts(verdicts, policy)
 

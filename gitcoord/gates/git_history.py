@@ -38,9 +38,11 @@ class LackingCommit(CouldNotJudge):
 class GitHistory:
     """The `History` (`gates/lineage.py`) of one judgement of these paths."""
 
-    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
+    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str], index: str = "") -> None:
+        """`index`: the file of the index that is judged."""
         self._ctx = ctx
         self._env = ctx.repo.env
+        self._index = index
         self._snapshot = snapshot
         self._paths = paths
         self._asked: dict[tuple[str, ...], int] = {}
@@ -201,6 +203,17 @@ class GitHistory:
             self._require(ours, theirs)
             raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
         return "" if code else out.decode().split("\0")[0]
+
+    def conflicts(self, at: str, theirs: str) -> list[str]:
+        """Only for a hint: where git cannot tell, there are none."""
+        ours = at
+        if not at:
+            from gitcoord.git.commands.worktrees import with_index, write_tree
+
+            tree = write_tree(with_index(self._env, self._index) if self._index else self._env).text
+            ours = commit_stand_in(self._env, tree, "HEAD").text if tree else "HEAD"
+        code, out, _ = merge_tree(self._env, ours or "HEAD", theirs)
+        return [name for name in out.decode("utf-8", "surrogateescape").split("\0")[1:] if name] if code == 1 else []
 
     @memoized
     def picked(self, onto: str, commit: str, path: str) -> list[str] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved
-from gitcoord.base.names import printable
+from gitcoord.base.names import printable, shell_word
 from gitcoord.gates.cli_verdicts import ANYBODYS, SHOWN, WHAT, refuse_nameless, report
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
@@ -20,8 +20,10 @@ from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.base.errors import Refusal
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.gate import Verdicts
+    from gitcoord.git.operations import Operation
     from gitcoord.git.process import Environ
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
+_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
 
 
@@ -48,12 +51,14 @@ def main(words: list[str]) -> int:
     screen = Screen(env)
     signal(SIGALRM, _too_long)
     moves: list[RefUpdate] = []
+    ending = _Ending(hook, moves)
     try:
-        ctx = opener.context()
+        ending.ctx = ctx = opener.context()
         wish = ctx.settings.get("gitcoord.gateseconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         screen.use_settings(ctx.settings)
         ctx.listen(screen.note)
+        screen.fit = ending.fit
         code = _judge(ctx, screen, hook, rest, env, moves)
     except NotInitialised:
         return 0
@@ -68,10 +73,54 @@ def main(words: list[str]) -> int:
     alarm(0)
     if code and moves and hook == "reference-transaction":
         _clean_up(ctx, screen, env, moves)
-    if code and (hook == "pre-merge-commit" or (hook != "pre-push" and moves and _concludes_merge(ctx, moves))):
-        # git keeps MERGE_HEAD after the refusal, and would refuse to begin the merge again.
-        screen.hint("then conclude the merge: git commit; or put everything back: git merge --abort")
+    if code:
+        screen.fit = lambda hints: hints
+        screen.hint(*ending.hints())
     return code
+
+
+class _Ending:
+    """How the operation of git ends whose commit this hook judges: after a refusal git keeps it under way."""
+
+    def __init__(self, hook: str, moves: list[RefUpdate]) -> None:
+        self.ctx: Context | None = None  # set where the repository could be opened
+        self._hook = hook
+        self._moves = moves
+        self._put_back = False
+
+    def fit(self, hints: tuple[str, ...]) -> tuple[str, ...]:
+        """The hints as they can be followed here. What was refused cannot be finished before a hint that needs a work tree without it."""
+        from gitcoord.git.operations import hints_now, needs_none
+
+        if self.ctx is None or not needs_none(hints):
+            return hints
+        found = self._operation()
+        if found is None:
+            return hints_now(hints, self.ctx.repo.git_dir)
+        self._put_back = True
+        return (f"put everything back first: {found.undo}", *hints, f"then begin the {found.name} again")
+
+    def hints(self) -> tuple[str, ...]:
+        """After all other hints of a refusal."""
+        found = None if self._put_back else self._operation()
+        return (f"then go on: {found.go_on}; or put everything back: {found.undo}",) if found is not None else ()
+
+    def _operation(self) -> Operation | None:
+        from gitcoord.git.files import read_file
+        from gitcoord.git.operations import operation, under_way
+
+        if self._hook == "pre-merge-commit":
+            return operation("merge")  # git has not noted it yet
+        found = under_way(self.ctx.repo.git_dir) if self.ctx is not None and self._hook != "pre-push" else None
+        if found is None or self.ctx is None or found.name == "bisect":  # no commit ends that
+            return None
+        if self._hook == "pre-commit":
+            return found
+        if found.name == "rebase":
+            names = [read_file(f"{self.ctx.repo.git_dir}/rebase-{kind}/head-name") for kind in ("merge", "apply")]
+            refs = [name.decode("utf-8", "surrogateescape").strip() for name in names]
+            return found if any(move.ref in refs for move in self._moves) else None
+        return found if found.name == "merge" and _concludes_merge(self.ctx, self._moves) else None
 
 
 def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
@@ -92,9 +141,15 @@ def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
 
 def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
     """Put back the files that a refused move wrote, where that is safe, and print the outcome."""
-    from gitcoord.gates.refused_merge import clean_up
+    from gitcoord.gates.refused_merge import clean_up, restore_renamed
 
     try:
+        renamed = restore_renamed(ctx) if not all(move.new for move in moves) else None
+        if renamed is not None:
+            name, tip, is_back = renamed
+            screen.note(f"note: git had taken {printable(name)} away already" + ": it is back" * is_back)
+            if not is_back:
+                screen.hint(f"bring it back: git branch {shell_word(name)} {tip[:12]}")
         done = clean_up(ctx, env, moves)
     except (GitcoordError, OSError, ValueError) as error:
         screen.note(f"note: the files that git wrote already were left: {printable(str(error))}")
@@ -169,6 +224,10 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
             screen.note(f"error: {WHAT[hook]} is refused", f"  {leftovers.message}")
             screen.hint(*leftovers.hints)
             return 1
+    if moves is None and not outcome.refused and (left := _markers(ctx, index)) is not None:
+        screen.note(f"error: {WHAT[hook]} is refused", f"  {left.message}")
+        screen.hint(*left.hints)
+        return 1
     if outcome.refused and ctx.remote and hook != "pre-push":
         _say_age(ctx, screen)
     if who.problem is not None and any(verdict.rule not in ANYBODYS for verdict in outcome.refused):
@@ -194,6 +253,15 @@ def _judge_index(ctx: Context, gate: Gate, index: bytes, heads: list[str]) -> Ve
             raise lacking from None
         ctx.store.refresh()
         return gate.index(index, heads)
+
+
+def _markers(ctx: Context, index: bytes) -> Refusal | None:
+    """The refusal of conflict markers that a merge or the like left; nothing is loaded where none is under way."""
+    if not any(exists(f"{ctx.repo.git_dir}/{sign}") for sign in _UNDER_WAY):
+        return None
+    from gitcoord.gates.conflict_markers import find_markers
+
+    return find_markers(ctx, index.decode("utf-8", "surrogateescape"))
 
 
 def _with_others_work(ctx: Context, gate: Gate, who: HookActor, outcome: Verdicts) -> Verdicts:

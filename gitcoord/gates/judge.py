@@ -8,7 +8,7 @@ CouldNotJudge is raised where that cannot be decided; every gate then refuses.
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
+from gitcoord.base.names import ancestors, claim_dir, fold, listed, printable, shell_word
 from gitcoord.claims.model import INTENT, WRITE, Claim, Item, compatible, expiry_of_claim, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.format import folds_case
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gitcoord.gates.model import Approval
 
 _PRIVATE = "a private rule of this machine says no"
+_HINTED = 4  # verdicts for which it is looked whether the merge that helps conflicts
 FEW = 16  # above this many paths, all claims are read at once instead of path by path
 
 
@@ -190,8 +191,10 @@ class _Judge:
             # git puts a new file away for the merge only where it is known to the index.
             new = not step.oid and not any(self._history.at(parent, change.path)[1] for parent in step.parents)
             add = f"git add {path_word(change.path)} && " if new else ""
+            few = len(self._found) < _HINTED
+            clash = conflict_words(self._history.conflicts(step.oid, lack.commit)) if few else ""
             hints = (
-                f"bring it in: {add}git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
+                f"bring it in{clash}: {add}git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
                 hint_of_disowning(change.path),
             )
             self._add("lineage", agent, message, step, change, hints=hints)
@@ -337,6 +340,11 @@ class _Claims:
 
 def _holder_words(claim: dict[str, object]) -> str:
     return f"{claim['agent']} holds it" + (f" ({claim['mode']})" if claim["mode"] != WRITE else "")
+
+
+def conflict_words(files: list[str]) -> str:
+    """For the hint of a merge: that it conflicts, and in which files."""
+    return f", which conflicts in {listed(files)}" if files else ""
 
 
 def hint_of_disowning(path: str) -> str:

@@ -58,6 +58,9 @@ if TYPE_CHECKING:
         def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
             """The file that a clean merge leaves; None where it is not clean."""
 
+        def conflicts(self, at: str, theirs: str) -> list[str]:
+            """The files in which merging `theirs` into this commit ('': what is judged, on HEAD) conflicts, as far as that can be told."""
+
         def picked(self, onto: str, commit: str, path: str) -> list[str] | None:
             """The file that a clean cherry-pick leaves; None where it is not clean."""
 

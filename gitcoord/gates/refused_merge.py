@@ -13,8 +13,9 @@ from gitcoord.gates.commit_note import NOTED_MERGES
 from gitcoord.gates.history import common_changes, diff_index, net_changes
 from gitcoord.gates.judge import Change
 from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.git.commands.refs import update_ref
 from gitcoord.git.commands.worktrees import changed_files, differing_files, switch_tree
-from gitcoord.git.files import exists, list_files, lstat, read_file, remove_file, write_file
+from gitcoord.git.files import create_directory, exists, list_files, lstat, read_file, remove_file, rename, write_file
 from gitcoord.git.host import TICK_NS, getppid, started_at
 from gitcoord.git.process import Environ
 from gitcoord.git.store import RefUpdate
@@ -41,6 +42,7 @@ _FORWARD, _FILES, _INDEX = (
 _MOST = 20  # noted tips
 _SHOWN = 5
 _SUBMODULE = "160000"
+_LARGEST = 1 << 26
 
 
 class Cleaned(NamedTuple):
@@ -98,6 +100,27 @@ def _move_of_tree(ctx: Context, kind: str, moves: list[RefUpdate]) -> RefUpdate 
         if old and move.new and (here == f"ref: {move.ref}" or kind == _FILES):
             return RefUpdate(move.ref, old, move.new)
     return None
+
+
+def restore_renamed(ctx: Context) -> tuple[str, str, bool] | None:
+    """Bring back what `git branch -m` took away before this refusal, at which git dies: the log of the old name, and where another
+    branch was to take the new name, the old branch itself. Gives its name and tip, and whether it is back; None if it is there."""
+    _, words = _parent()
+    log = f"{ctx.repo.common_dir}/logs/refs/.tmp-renamed-log"
+    last = read_file(log, _LARGEST).rstrip(b"\n").rpartition(b"\n")[2].split(b" ")
+    if _verb(words) != "branch" or not {"-m", "-M", "--move"} & {*words} or len(last) < 2:
+        return None
+    names = [word for word in words[words.index("branch") + 1 :] if word and not word.startswith("-")]
+    here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+    ref = f"refs/heads/{names[0]}" if len(names) == 2 else here.removeprefix("ref: ")
+    if not exists(f"{ctx.repo.common_dir}/logs/{ref}"):
+        create_directory(f"{ctx.repo.common_dir}/logs/{ref}".rpartition("/")[0])
+        rename(log, f"{ctx.repo.common_dir}/logs/{ref}")
+    tip = last[1].decode("ascii", "replace")
+    if ctx.store.resolve([ref])[0] is not None:
+        return None
+    code, _, _ = update_ref(ctx.repo, ctx.notes, ref, tip, "0" * len(tip), "branch: not renamed")
+    return ref.removeprefix("refs/heads/"), tip, not code
 
 
 def _parent() -> tuple[int, list[str]]:

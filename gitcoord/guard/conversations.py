@@ -54,7 +54,8 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     if event.tool == _TELLS_TWICE and not _first_told(ctx, actor.agent):
         return Answer()
     news = _queue_news(ctx, actor) if ctx.may_have_news() or ctx.may_have_warnings() else []
-    lines = brief_lines(result, MOST - len(news))[1:]  # the agent need not know that this is a session
+    lines = brief_lines(result, MOST - len(news))
+    lines = lines if "offline" in result else lines[1:]  # the agent need not know that this is a session
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
     if actor.parent and event.tool != _NAMES_SUBAGENTS:

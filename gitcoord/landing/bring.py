@@ -46,6 +46,12 @@ class Order(NamedTuple):
     keeps: bool = False  # signed commits are not made anew
 
 
+def names_of(order: Order, remote: str) -> tuple[str, str]:
+    """The branch and trunk in words. Where both have one name, trunk is that of the remote."""
+    branch, trunk = printable(order.branch), printable(order.trunk)
+    return (f"your {branch}", f"{printable(remote)}/{trunk}") if branch == trunk else (branch, trunk)
+
+
 def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brought:
     """The branch's work on top of `old`, the tip of trunk. Where trunk contains it already, that is `old` itself. `lands`: False for a commit that is only
     checked, and so not signed."""
@@ -57,7 +63,7 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
     if not base:
         raise refused(
             "unrelated",
-            f"{printable(branch)} and {printable(trunk)} have no common history: nothing has landed",
+            f"{' and '.join(names_of(order, ctx.remote))} have no common history: nothing has landed",
             "git fetch --unshallow"
             if exists(f"{ctx.repo.common_dir}/shallow")
             else f"ask those who made them; to begin anew from trunk: git switch -c <branch> {shell_word(trunk)}",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import _signal as signal  # the whole module takes milliseconds to load
 
 from gitcoord.base.errors import UsageError, refused
+from gitcoord.git.files import pwrite, read_file
+from gitcoord.git.host import getpid, start_time
 from gitcoord.git.locks import flock
 from gitcoord.landing.trunk import Trunk
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
@@ -39,9 +42,9 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     try:
         lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
         if lock < 0:
-            raise refused(
-                "landing", f"another process lands under the name of '{actor.agent}'", "git coord land --list"
-            )
+            why = f"another process lands under the name of '{actor.agent}'"
+            raise refused("landing", why, *_end_of_other(call.ctx, actor.agent), "git coord land --list")
+        pwrite(lock, f"{getpid()} {start_time(getpid())} ".encode(), 0)
         return _in_lock(call, values, words, trunk)
     finally:
         if lock >= 0:
@@ -50,6 +53,14 @@ def land(call: Call, values: Values, words: list[str]) -> int:
             signal.signal(number, handler)  # for a process that lives on
         trunk.finish_fetch()
         trunk.fetch_along(on=False)  # for a process that lives on
+
+
+def _end_of_other(ctx: Context, agent: str) -> list[str]:
+    """The hint that ends the process which lands under this name; none where it cannot be told, as in another container."""
+    pid, _, rest = read_file(f"{ctx.repo.scratch}/landing/{agent}.lock").decode("ascii", "replace").partition(" ")
+    if not pid.isdecimal() or start_time(int(pid)) != rest.partition(" ")[0]:
+        return []
+    return [f"end that one, which leaves the queue and gives back its turn: kill {pid}"]
 
 
 def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:

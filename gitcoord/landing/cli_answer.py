@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import listed, printable, shell_word
 from gitcoord.git.commands.worktrees import status_in
-from gitcoord.landing.bring import Order
+from gitcoord.landing.bring import Order, names_of
 from gitcoord.landing.model import OpenLanding
 from gitcoord.landing.releases import released
 from gitcoord.landing.service import NotAllowed
@@ -19,7 +19,7 @@ def say_landed(call: Call, order: Order, result: Row) -> None:
     """`result`: the facts of the landing, and in `renumbered`, `told`, `left` and `removed` what came with it."""
     screen = call.screen
     screen.answer(result)
-    what = f"{printable(order.branch)} on {printable(order.trunk)}"
+    what = " on ".join(names_of(order, call.ctx.remote))
     if result["already"]:
         screen.say(f"nothing to land: {what} already: {str(result['new'])[:12]}")
         screen.note(*_uncommitted_lines(call.ctx))
@@ -65,7 +65,7 @@ def say_finished(call: Call, order: Order, finished: list[OpenLanding]) -> int:
     freed = released(tuple((each["space"], each["path"], each["agent"]) for each in row.released))
     facts = {key: value for key, value in row._asdict().items() if key not in ("agent", "at")}
     call.screen.answer({**facts, "released": freed, "already": True})
-    call.screen.say(f"{printable(order.branch)} on {printable(order.trunk)} already: {row.new[:12]}")
+    call.screen.say(f"{' on '.join(names_of(order, call.ctx.remote))} already: {row.new[:12]}")
     return 0
 
 

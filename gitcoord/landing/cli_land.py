@@ -16,6 +16,7 @@ from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import Item
 from gitcoord.git.commands.remotes import push_large_files
 from gitcoord.git.files import exists
+from gitcoord.git.host import isatty
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring
 from gitcoord.landing.cli_answer import remove_tree, say_landed, say_refused
@@ -185,7 +186,8 @@ class Command:
     def _ask(self, command: Wait) -> Row:
         if self._wait:
             long, again = format_duration(self._wait), format_duration(2 * self._wait)
-            note = f"in the queue for '{printable(self._order.trunk)}', up to {long}; Ctrl-C leaves it; who lands and waits: git coord land --list"
+            ends = "Ctrl-C" if isatty(2) else "ending this command"
+            note = f"in the queue for '{printable(self._order.trunk)}', up to {long}; {ends} leaves it; who lands and waits: git coord land --list"
             try:
                 return take_in_time(self._call, command, self._wait, eager=self._trunk.rules().lanes, note=note)
             except TimedOut as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.names import printable
-from gitcoord.landing.bring import Order, bring
+from gitcoord.landing.bring import Order, bring, names_of
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.service import listing
 from gitcoord.landing.trunk import Trunk
@@ -28,7 +28,7 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
         "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
     }  # fmt: skip
     call.screen.answer(result, ok=not brought.conflicts)
-    what = f"{printable(order.branch)} on {printable(order.trunk)} ({order.how})"
+    what = f"{' on '.join(names_of(order, ctx.remote))} ({order.how})"
     if brought.conflicts:
         call.screen.say(f"would not land {what}: conflicts in {printable(', '.join(brought.conflicts[:10]))}")
         return 1

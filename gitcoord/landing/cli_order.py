@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Unreachable, UsageError
+from gitcoord.base.errors import CouldNotJudge, Unreachable, UsageError, raise_if
 from gitcoord.base.names import printable
+from gitcoord.git.operations import refuse_under_way
 from gitcoord.landing.bring import Order
 from gitcoord.landing.model import WAYS
 from gitcoord.landing.resolve import checked_out
@@ -26,6 +27,7 @@ def order_of(call: Call, values: Values, words: list[str], actor: Actor, trunk: 
     rules = trunk.rules()
     branch = (words[0] if words else checked_out(ctx)).removeprefix("refs/heads/")
     if not branch:
+        raise_if(refuse_under_way(ctx.repo.git_dir))  # a rebase has no branch checked out
         raise UsageError("no branch is checked out", hints=("name the branch: git coord land <branch>",))
     if branch == trunk.name and not ctx.remote:
         raise UsageError(f"'{printable(branch)}' is trunk itself", hints=("name the branch: git coord land <branch>",))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed, Record, dumps, loads
-from gitcoord.base.errors import UsageError, refused
+from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import printable, shell_word
+from gitcoord.gates.conflict_markers import find_markers
 from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase
 from gitcoord.git.commands.worktrees import ls_files, status_in, without_location
 from gitcoord.git.files import read_file, remove_file, write_file
@@ -75,7 +76,8 @@ def begin(ctx: Context, order: Order, old: str) -> bool:
     if order.how == REBASE:
         rebase(ctx.repo, ctx.notes, old)
     else:
-        merge(ctx.repo, ctx.notes, old, f"Merge branch '{order.trunk}' into {order.branch}")
+        name = order.trunk if order.trunk != order.branch else f"{ctx.remote}/{order.trunk}"
+        merge(ctx.repo, ctx.notes, old, f"Merge branch '{name}' into {order.branch}")
     return bool(under_way(ctx))
 
 
@@ -89,6 +91,7 @@ def finish(ctx: Context) -> None:
         names = printable(", ".join(unmerged[:5])) + (f" and {len(unmerged) - 5} more" if len(unmerged) > 5 else "")
         words = " ".join(shell_word(name) for name in unmerged[:5])
         raise refused("unresolved", f"not resolved yet: {names}", f"edit, then: git add {words}")
+    raise_if(find_markers(ctx))
     answer = continue_operation(ctx.repo, ctx.notes, verb)
     if under_way(ctx) or answer.code:
         said = printable((answer.complaint or answer.out.decode("utf-8", "replace")).strip().replace("\n", "; ")[:500])

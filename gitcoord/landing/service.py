@@ -13,7 +13,7 @@ from gitcoord.claims.model import Claim, turn_item
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
 from gitcoord.git.store import RefUpdate, SwapFailed, Update, Verify
-from gitcoord.landing.bring import Brought, Order, bring, contains
+from gitcoord.landing.bring import Brought, Order, bring, contains, names_of
 from gitcoord.landing.events import land as land_event
 from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
@@ -119,7 +119,7 @@ class Landing:
         brought = self.bring(old)
         if brought.conflicts:
             raise Conflict(
-                f"{self.order.branch} conflicts with {self.trunk.name}",
+                " conflicts with ".join(names_of(self.order, self.ctx.remote)),
                 data={"files": list(brought.conflicts), "trunk": old, "commit": brought.at},
             )
         if brought.new != old:

@@ -39,9 +39,8 @@ def init(call: Call, values: Values, words: list[str]) -> int:
         from gitcoord.ledger.named_ledger import fetched_policy
         from gitcoord.policy.starter import name_ledger, write_starter
 
-        email = call.ctx.settings.get("user.email")
         starts = values.get("policy") and (adopt or not fetched_policy(call.ctx))
-        written = write_starter(call.ctx.repo, str(result["root"]), email, remote) if starts else []
+        written = write_starter(call.ctx.repo, str(result["root"]), remote) if starts else []
         named = name_ledger(call.ctx.repo, str(result["root"]) if adopt else "", remote)
         result["policy"] = [*written, *(name for name in named if name not in written)]
     call.screen.answer(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised
 from gitcoord.base.names import CONFIG, shell_word
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import superproject, upstream_ref
 from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
@@ -48,19 +49,30 @@ def other_ledger(ctx: Context, trunk: str) -> CouldNotJudge | None:
 
 
 def fetched_policy(ctx: Context) -> str:
-    """The remote-tracking ref whose policy is still to be pulled: HEAD has none, and trunk as fetched has one. '': none."""
+    """The remote-tracking ref whose policy is still to be pulled: trunk as fetched has one, and HEAD has none, or one that was
+    committed beside it and names another ledger. '': none."""
     if not ctx.repo.worktree:
         return ""
     refs = _trunk_refs(ctx)
     head, *fetched = ctx.local.read([f"{ref}:{CONFIG}" for ref in ("HEAD", *refs)])
-    return "" if head else next((ref for ref, policy in zip(refs, fetched) if policy is not None), "")
+    there = next((ref for ref, policy in zip(refs, fetched) if policy is not None), "")
+    return there if head is None or (there and is_beside_trunk(ctx)) else ""
+
+
+def is_beside_trunk(ctx: Context) -> bool:
+    """Return whether HEAD has committed a policy that names another ledger than trunk's as fetched, and does not build on that."""
+    head, fetched = _committed_roots(ctx)
+    return bool(head and fetched and head[0] not in fetched) and not _contains_policy(ctx)
 
 
 def project_root(ctx: Context) -> str:
     """The root of the project's ledger, '' where no policy names one: that of the work tree's policy; where only trunk as
-    fetched has committed a policy, trunk's, since the work tree's was then written by `setup` before the pull."""
+    fetched has committed a policy, or HEAD has committed another one beside it, trunk's, since the work tree's was then written by
+    `setup` before the pull."""
     named = ctx.policy_setting("root")
     head, fetched = _committed_roots(ctx)
+    if named in head and is_beside_trunk(ctx):
+        return fetched[0]
     return named if (head and named) or named in fetched else next(iter([*head, *fetched]), named)
 
 
@@ -75,8 +87,10 @@ def trunk_names_another(ctx: Context) -> bool:
     own = ctx.settings.get("gitcoord.root")
     head, fetched = _committed_roots(ctx)
     ours = {own, ctx.settings.get("gitcoord.formerroot")}
-    if not own or not (head or fetched) or ours.intersection(head + fetched):
+    if not own or not (head or fetched) or ours.intersection(fetched):
         return False
+    if ours.intersection(head):
+        return is_beside_trunk(ctx)
     return project_root(ctx) not in ours
 
 
@@ -96,6 +110,15 @@ def _committed_roots(ctx: Context) -> tuple[list[str], list[str]]:
     roots = {policy.oid: _root_in(ctx, policy.oid) for policy in (head, *fetched) if policy is not None}
     own = [roots[head.oid]] if head is not None and roots[head.oid] else []
     return own, [root for policy in fetched if policy is not None and (root := roots[policy.oid])]
+
+
+def _contains_policy(ctx: Context) -> bool:
+    """Return whether HEAD builds on a policy that trunk as fetched has, and so may change it; else both were committed side by side."""
+    refs = _trunk_refs(ctx)
+    found = ctx.local.read([f"{ref}:{CONFIG}" for ref in refs])
+    return any(
+        policy is not None and is_ancestor(ctx.repo.env, ref, "HEAD") is True for ref, policy in zip(refs, found)
+    )
 
 
 def _root_in(ctx: Context, blob: str) -> str:

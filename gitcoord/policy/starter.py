@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitcoord.base.errors import StoreError, UsageError
-from gitcoord.base.names import agent_from_email
 from gitcoord.git.commands.objects import staged_blob
 from gitcoord.git.commands.settings import get_setting, set_in_file
 from gitcoord.git.repo import Repo
@@ -18,7 +17,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 	root = {root}
 {authority}	# People who may take a live claim away and approve checkpoints, by agent name
 	# ('git coord agents' shows the names). None listed: anybody at a terminal.
-	;approver = {person}
+	;approver = you_at_example.com
 
 # The guard in front of agent tools (docs/guard.md). autoclaim: a free shared path is claimed for
 # the agent at the moment in which it writes there. Off: it has to claim the path itself.
@@ -76,7 +75,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 # are open to everybody.
 ;[resource "deploy/production"]
 ;	ttl = 15m
-;	write = {person}
+;	write = you_at_example.com
 ;[resource "gpu"]
 ;	capacity = 2
 
@@ -182,7 +181,7 @@ def missing_starter(repo: Repo) -> list[str]:
     return missing if _MARK.encode() in _content(top / FILES[2]) else [*missing, FILES[2]]
 
 
-def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[str]:
+def write_starter(repo: Repo, root: str, remote: str = "") -> list[str]:
     """Write the missing files and lines; gives the names of the files. Existing lines are never changed."""
     written = missing_starter(repo)
     for name in written:
@@ -190,7 +189,7 @@ def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[s
         path.parent.mkdir(exist_ok=True)
         old = _content(path)
         # Exactly one line break between, so that `remove_starter` finds the old content again, to the byte.
-        path.write_bytes(old + (b"\n" if old else b"") + _starter(root, email, remote)[name])
+        path.write_bytes(old + (b"\n" if old else b"") + _starter(root, remote)[name])
     return written
 
 
@@ -217,16 +216,14 @@ def name_ledger(repo: Repo, root: str, remote: str) -> list[str]:
     return [FILES[0]] if settings else []
 
 
-def remove_starter(
-    repo: Repo, root: str, email: str, remote: str = "", *, dry_run: bool
-) -> tuple[dict[str, bytes], list[str]]:
+def remove_starter(repo: Repo, root: str, remote: str = "", *, dry_run: bool) -> tuple[dict[str, bytes], list[str]]:
     """Remove starter files that were neither committed nor changed. Gives them with their content, and the others."""
     removed: dict[str, bytes] = {}
     left: list[str] = []
     if not repo.worktree:
         return removed, left
     top = Path(repo.worktree)
-    for name, content in _starter(root, email, remote).items():
+    for name, content in _starter(root, remote).items():
         path = top / name
         before = None if path.is_symlink() else _content_before(_content(path), content)
         staged, known, _ = staged_blob(repo.env, name)
@@ -246,9 +243,9 @@ def remove_starter(
     return removed, left
 
 
-def removal_commands(repo: Repo, root: str, email: str, remote: str, left: list[str]) -> list[str]:
+def removal_commands(repo: Repo, root: str, remote: str, left: list[str]) -> list[str]:
     """The commands, to be run in the top directory, that remove what `remove_starter` left, and commit that."""
-    top, starter = Path(repo.worktree), _starter(root, email, remote)
+    top, starter = Path(repo.worktree), _starter(root, remote)
     mixed = [name for name in left if name == FILES[2] and _content_before(_content(top / name), starter[name]) != b""]
     whole = [name for name in left if name not in mixed]
     tracked = [name for name in left if staged_blob(repo.env, name).code == 0]
@@ -272,18 +269,12 @@ def _is_policy(path: Path) -> bool:
     return path.exists() and (path.name != ".gitattributes" or _MARK.encode() in _content(path))
 
 
-def _starter(root: str, email: str, remote: str) -> dict[str, bytes]:
+def _starter(root: str, remote: str) -> dict[str, bytes]:
+    """The files: the same in every clone that uses this ledger, so that two that wrote them merge without a conflict."""
     authority = AUTHORITY.format(remote=remote) if remote else ""
-    config = CONFIG.format(root=root, person=_person(email), authority=authority)
+    config = CONFIG.format(root=root, authority=authority)
     return dict(zip(FILES, (text.encode() for text in (config, RULES, ATTRIBUTES))))
 
 
 def _content(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
-
-
-def _person(email: str) -> str:
-    try:
-        return agent_from_email(email)
-    except UsageError:
-        return "you_at_example.com"

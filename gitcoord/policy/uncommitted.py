@@ -23,6 +23,12 @@ def uncommitted(ctx: Context, names: Iterable[str]) -> list[str]:
     return [name for name in wanted if name in found]
 
 
+def is_unstaged(ctx: Context, name: str) -> bool:
+    """Return whether a tracked file has changes that are not in the index."""
+    entries = status_in(ctx.repo.env, ctx.repo.worktree, f":(top,literal){name}").entries
+    return any(entry[:2] != "??" and entry[1] != " " for entry in entries if entry[3:] == name)
+
+
 def marked_now(ctx: Context, paths: Iterable[str]) -> list[str]:
     """The paths that need a claim before a commit changes them: by the marks of HEAD, which alone count."""
     answers = Source(ctx, ctx.store.target("HEAD") or "").committed_answers(paths)

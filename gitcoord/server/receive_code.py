@@ -99,7 +99,7 @@ class CodePush(GateBase):
             names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))
             also = f" (pushed as {names}, a symbolic ref here)" if names else ""
             message = f"{move.ref}{also} is where everybody's work lands; deleting it would undo all of it"
-            raise refused("lineage", message)
+            raise refused("lineage", message, "ask the person who set gitcoord up here")
         commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
         if not commit:
             # There is nothing to compare, but a killed or halted agent may move nothing.

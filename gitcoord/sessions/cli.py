@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
+from gitcoord.base.errors import Unreachable
 from gitcoord.base.names import printable
 from gitcoord.claims.cli import inherited_lines, lost_line, say_released
 from gitcoord.claims.cli_views import place_lines, waiting_lines
 from gitcoord.handoff.cli import lines as handoff_lines
-from gitcoord.sessions.cli_brief import brief_lines, headlines
+from gitcoord.sessions.cli_brief import brief_lines, first_lines, headlines, under_way_lines
 from gitcoord.sessions.cli_work import work_lines
 from gitcoord.sessions.unguarded import unguarded_lines
 from gitcoord.terminal.call import Call
@@ -23,37 +24,37 @@ def start(call: Call, values: Values, words: list[str]) -> int:
 
     actor = call.actor()._replace(join=bool(values.get("join")))
     result: Record = begin(call.ctx, actor)
-    if call.ctx.may_finish_landings():
+    offline = "offline" in result
+    if call.ctx.may_finish_landings() and not offline:
         from gitcoord.landing.cli_finish import finish_interrupted
 
         if finish_interrupted(call):
             result = {**begin(call.ctx, actor), "opened": result["opened"]}  # without what has landed
     call.screen.note(*unguarded_lines(call.ctx, call.environ))
     brief = bool(values.get("brief"))
-    call.screen.answer(_shortened(result) if brief else result)
+    call.screen.answer(_shortened(result) if brief else result, ok=not offline)
     if brief:
         call.screen.say(*brief_lines(result))
     else:
         call.screen.say(*_briefing_lines(call, result))
-        if result["notes"]:
+        if result["notes"] and not offline:
             from gitcoord.journal.cli_note import deliver
 
             deliver(call, result["notes"])
-    return 0
+    return Unreachable.exit_code if offline else 0
 
 
 def _briefing_lines(call: Call, result: Record) -> list[str]:
     """The result of `begin`, as lines of text."""
-    verb = "opened" if result["opened"] else "goes on"
-    first = f"session {result['session']} of {result['agent']} {verb}"
+    first = first_lines(result)
     work = work_lines(result, call.ctx.remote)
     rest = [
         line
         for part in (_copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others, _gates)
         for line in part(call, result)
     ]
-    room = max(MOST - 1 - len(work) - len(rest), _LEAST)
-    return [first, *work, *_documents(call, result, room), *rest]
+    room = max(MOST - len(first) - len(work) - len(rest), _LEAST)
+    return [*first, *work, *_documents(call, result, room), *rest]
 
 
 def _documents(call: Call, result: Record, room: int) -> list[str]:
@@ -112,6 +113,11 @@ def _memory(call: Call, result: Record, most: int) -> list[str]:
 def _copy(call: Call, result: Record) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
+    running = [f"copy: {line}" for line in under_way_lines(copy)]
+    return [*running, *_behind(call, copy, sync)]
+
+
+def _behind(call: Call, copy: Record, sync: str) -> list[str]:
     offline = [f"  as far as this clone knows: {printable(copy['offline'])}"] if copy["offline"] else []
     if copy["behind"] is None:
         return [f"copy: cannot tell whether it is behind '{sync}'", *offline]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
+from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable, shell_word
 from gitcoord.claims.cli import inherited_lines, lost_line
 from gitcoord.claims.cli_views import place_lines
+from gitcoord.git.operations import operation
 from gitcoord.startup.annotations import Iterable
 
 MOST = 25
@@ -14,10 +16,22 @@ _SHOWN = 6
 
 def brief_lines(result: Record, most: int = MOST - 1) -> list[str]:
     """The result of `begin`, as whole sentences. Rules give way where there are too many lines."""
-    verb = "opened" if result["opened"] else "goes on"
-    first = [f"session {result['session']} of {result['agent']} {verb}"]
+    first = first_lines(result)
     rest = [*_memory(result), *_copy(result), *_own(result), *_work(result), *_others(result), *_gates(result)]
     return [*first, *_rules(result, most - len(first) - len(rest)), *rest][:most]
+
+
+def first_lines(result: Record) -> list[str]:
+    """The session; where the remote does not answer, how old that is what follows, and what was not done."""
+    if result.get("offline"):
+        age = result["as_of_seconds"]
+        since = f"as of {format_duration(age)} ago" if age is not None else "as it was last seen"
+        done = "not done: no session of {} was opened, and nothing taken again; once it answers: git coord start"
+        if result["unknown"]:
+            done = "not known: whether the session of {} was opened; to make sure, once it answers: git coord start"
+        return [f"{result['offline']}; what follows is {since}", done.format(result["agent"])]
+    verb = "opened" if result["opened"] else "goes on"
+    return [f"session {result['session']} of {result['agent']} {verb}"]
 
 
 def headlines(text: str) -> list[str]:
@@ -59,13 +73,22 @@ def _memory(result: Record) -> list[str]:
 def _copy(result: Record) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
+    lines = under_way_lines(copy)
     if copy["behind"] is None:
-        return [f"It is not known whether this copy is behind '{sync}'"]
-    return (
-        [f"This copy is {copy['behind']} commit(s) behind '{sync}'; bring it up to date: git coord sync --pull"]
-        if copy["behind"]
-        else []
-    )
+        lines.append(f"It is not known whether this copy is behind '{sync}'")
+    elif copy["behind"]:
+        lines.append(
+            f"This copy is {copy['behind']} commit(s) behind '{sync}'; bring it up to date: git coord sync --pull"
+        )
+    return lines
+
+
+def under_way_lines(copy: Record) -> list[str]:
+    """The operation of git that is under way in this work tree, and how it ends."""
+    if not copy["under_way"]:
+        return []
+    found = operation(copy["under_way"])
+    return [f"{found.words} is under way here: {found.go_on}, or put everything back: {found.undo}"]
 
 
 def _own(result: Record) -> list[str]:

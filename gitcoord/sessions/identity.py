@@ -29,6 +29,10 @@ NAMING_HINTS = (
 )
 
 
+class SilentTool(UsageError):
+    """An agent's tool runs this, and does not say which conversation it is."""
+
+
 def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
     actor = named_actor(ctx, environ) or conversation_actor(environ)
@@ -40,7 +44,7 @@ def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
     if in_tool(environ):
         silent = silent_tool(ctx, environ)
         guard = f"its guard would tell, and does not run here: git coord setup --user --tool {silent}"
-        raise UsageError(
+        raise SilentTool(
             "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts",
             hints=(*([guard] if silent else []), *NAMING_HINTS),
         )

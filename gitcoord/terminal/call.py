@@ -28,6 +28,7 @@ class Call:
     def __init__(self, ctx: Context | None, screen: Screen, environ: Environ) -> None:
         if ctx is not None:  # a row that opens no repository has none
             self.ctx = ctx
+            screen.fit = lambda hints: _fitted(hints, ctx.repo.git_dir)
         self.screen = screen
         self.environ = environ
 
@@ -135,6 +136,14 @@ class Call:
     def actor_or_none(self) -> Actor | None:
         """The actor; None where nobody is named: reading needs no name."""
         return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
+
+
+def _fitted(hints: tuple[str, ...], git_dir: str) -> tuple[str, ...]:
+    if not hints:
+        return hints
+    from gitcoord.git.operations import hints_now  # only where something is hinted at
+
+    return hints_now(hints, git_dir)
 
 
 def at_terminal() -> bool:

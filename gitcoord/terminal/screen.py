@@ -30,6 +30,8 @@ class Screen:
         self._environ = environ
         self._colour = {1: False, 2: False}
         self.ask_news: Callable[[], tuple[Row, list[str]]] | None = None  # told once, with the answer
+        # The hints as they can be followed in this work tree now.
+        self.fit: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda hints: hints
 
     def use_settings(self, settings: Settings) -> None:
         """`color.ui` decides, as for git; NO_COLOR and a dumb terminal say no where it is 'auto'."""
@@ -51,7 +53,7 @@ class Screen:
             put(2, "".join(line + "\n" for line in lines))
 
     def hint(self, *lines: str) -> None:
-        self.note(*(f"hint: {printable(line)}" for line in lines))
+        self.note(*(f"hint: {printable(line)}" for line in self.fit(lines)))
 
     def answer(self, result: Row, *, ok: bool = True) -> None:
         if self.json:
@@ -69,17 +71,18 @@ class Screen:
 
     def fail(self, error: GitcoordError) -> int:
         """Print an error; gives its exit code."""
+        hints = self.fit(error.hints)
         if self.json:
             row: Row = {"ok": False, "error": error.code, "message": error.message, **error.data}
-            if error.hints:
-                row["hints"] = list(error.hints)
+            if hints:
+                row["hints"] = list(hints)
             put(1, dumps({**row, **self.news()[0]}) + "\n")
         else:
             put(2, f"error: {printable(error.message)}\n")
             held = error.data.get("held")
             if isinstance(held, list):
                 put(2, "".join(f"  {line}\n" for line in self.claim_lines(held, 2)))
-            put(2, "".join(f"hint: {printable(hint)}\n" for hint in error.hints))
+            put(2, "".join(f"hint: {printable(hint)}\n" for hint in hints))
             self.tell_news()
         return error.exit_code
 

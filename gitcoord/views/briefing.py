@@ -6,21 +6,32 @@ Rules and memory are those of trunk, whatever is checked out here. Everything co
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
+from gitcoord.base.errors import (
+    CouldNotJudge,
+    GitcoordError,
+    OutcomeUnknown,
+    Refused,
+    Unreachable,
+    UsageError,
+    raise_if,
+)
 from gitcoord.base.names import ROOT, check_path, shown
-from gitcoord.claims.model import some_claims
+from gitcoord.claims.model import all_claims, some_claims
 from gitcoord.git.commands.objects import count_commits
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import exists
+from gitcoord.git.operations import under_way
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.ledger.sessions import OPEN, Actor, agent_records, alive, expiry_of
+from gitcoord.ledger.remote.fetch import mirror_age
+from gitcoord.ledger.sessions import OPEN, Actor, agent_record, agent_records, alive, dead, dead_above, expiry_of
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.reader import Source
+from gitcoord.sessions.admission import halted
 from gitcoord.sessions.service import start
 from gitcoord.tasks.model import Task, ready, task_record, tasks_of
 from gitcoord.views.project import project_facts
@@ -40,10 +51,18 @@ _OTHERS = 100  # claims of others
 
 
 def begin(ctx: Context, actor: Actor) -> Record:
-    """Open or continue the session, take expired claims again, and give the briefing."""
-    opened = start(ctx, actor)
-    _take_again(ctx, actor, opened)
-    inherited = _inherit(ctx, actor, opened)
+    """Open or continue the session, take expired claims again, and give the briefing.
+
+    Where the remote that decides does not answer, that is what this clone knows, and `offline` says why.
+    """
+    try:
+        opened = start(ctx, actor)
+    except (Unreachable, OutcomeUnknown) as error:
+        opened = _as_known(ctx, actor, error)
+    offline = str(opened.get("offline", ""))
+    if not offline:
+        _take_again(ctx, actor, opened)
+    inherited = _inherit(ctx, actor, opened) if not offline else []
     paths = [str(claim["path"]) for claim in opened["claims"] if claim["kind"] == "path"]  # type: ignore[attr-defined]
     status = _start_status(ctx, paths)
     ahead = (
@@ -62,7 +81,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
         "rules": _document(ctx, commit, RULES),
         "memory": _memory(ctx, source),
         "project": project_facts(ctx, source, format_record(state).sync),
-        "copy": _copy(ctx, snapshot),
+        "copy": _copy(ctx, snapshot, offline),
         "inherited": inherited,
         "lost": lost,
         "waiting": _approvals(state, actor.agent),
@@ -79,6 +98,32 @@ def begin(ctx: Context, actor: Actor) -> Record:
         **_others_hold(state, world, actor.agent),
         "missing_gates": missing(ctx),
         "notes": _notes(state, actor.agent, opened["claims"], world),  # type: ignore[arg-type]
+    }
+
+
+def _as_known(ctx: Context, actor: Actor, error: Unreachable | OutcomeUnknown) -> Record:
+    """The agent's session and claims as this clone last saw them. The error itself where it has seen no ledger."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except GitcoordError:
+        raise error from None
+    state, world = snapshot.state, ctx.world(snapshot)
+    for refusal in (halted(state), dead(state, world, actor.agent), dead_above(state, world, actor)):
+        raise_if(refusal)
+    record = agent_record(state, actor.agent)
+    claims = [
+        (claim, expiry_of(state, world, claim.agent, claim.session, claim.ttl))
+        for claim in all_claims(state, actor.agent)
+    ]
+    return {
+        "agent": actor.agent,
+        "session": record.session if record is not None and record.state == OPEN else 0,
+        "opened": False,
+        "claims": [claim.to_json(expiry.expires_in) for claim, expiry in claims if not expiry.expired],
+        "again": [],
+        "offline": error.message.removesuffix("; nothing was changed"),
+        "as_of_seconds": mirror_age(ctx),
+        "unknown": isinstance(error, OutcomeUnknown),
     }
 
 
@@ -142,13 +187,15 @@ def _memory(ctx: Context, source: Source) -> list[Record]:
 # --- how things stand ----------------------------------------------------------------------------------------------
 
 
-def _copy(ctx: Context, snapshot: Snapshot) -> Record:
-    """The number of commits of trunk that this copy lacks; None if unknown."""
+def _copy(ctx: Context, snapshot: Snapshot, offline: str = "") -> Record:
+    """The number of commits of trunk that this copy lacks; None if unknown. `offline`: why the remote need not be asked."""
     sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
-    told: Record = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
+    told: Record = {"sync": sync, "behind": 0, "remote": "", "offline": "", "under_way": ""}
+    running = under_way(ctx.repo.git_dir) if ctx.repo.worktree else None
+    told["under_way"] = running.name if running is not None else ""
     if ctx.remote:
-        told["offline"] = _fetch(ctx, sync)
+        told["offline"] = offline or _fetch(ctx, sync)
     here, there = (ctx.local.target(f"refs/{place}/{sync}") for place in ("heads", f"remotes/{remote}"))
     head = ctx.local.target("HEAD")
     told["remote"] = remote if there else ""

@@ -21,6 +21,7 @@ from gitcoord.git.commands.worktrees import list_worktrees, remove_worktree, sta
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
 from gitcoord.git.locks.queue import QueuedLock
+from gitcoord.git.operations import under_way
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
@@ -28,7 +29,6 @@ from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.worktree_notes import noted_claims
 from gitcoord.startup.annotations import Callable
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.worktrees.operations import under_way
 
 Claim = Callable[[str], "dict[str, object]"]
 
@@ -111,6 +111,7 @@ def _shown(ctx: Context, tree: WorkTree, claims: list[dict[str, object]], sync: 
     there = bool(tree.git_dir) and not tree.bare
     agents = sorted({str(claim["agent"]) for claim in claims})
     ahead, behind = _distance(ctx, tree.head, sync)
+    running = under_way(tree.git_dir) if there else None
     return {
         "name": tree.name or tree.path.rpartition("/")[2],
         "path": tree.path,
@@ -120,7 +121,7 @@ def _shown(ctx: Context, tree: WorkTree, claims: list[dict[str, object]], sync: 
         "agent": tree.agent or (agents[0] if len(agents) == 1 and not tree.main else ""),
         "tasks": sorted({str(claim["task"]) for claim in claims} - {""}),
         "dirty": len(uncommitted(ctx, tree)) if there else None,
-        "under_way": under_way(tree.git_dir) if there else "",
+        "under_way": running.name if running is not None else "",
         "locked": tree.locked,
         "ahead": ahead,
         "behind": behind,

@@ -17,6 +17,7 @@ from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.commands.worktrees import commit_tree
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import QueuedLock
+from gitcoord.git.operations import refuse_under_way
 from gitcoord.git.process import Environ
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.refusal_counts import count_refusal
@@ -26,7 +27,6 @@ from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.worktrees.commit_hooks import Hooks
 from gitcoord.worktrees.index import IndexLock
 from gitcoord.worktrees.message import compose, subject_of, through_hooks
-from gitcoord.worktrees.operations import refuse_under_way
 from gitcoord.worktrees.staging import (
     GITLINK,
     PrivateIndex,

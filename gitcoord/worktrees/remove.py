@@ -17,13 +17,13 @@ from gitcoord.git.commands.worktrees import (
 )
 from gitcoord.git.files import exists, inode, is_directory, remove_file, same_content
 from gitcoord.git.locks.queue import QueuedLock
+from gitcoord.git.operations import refuse_under_way
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.annotations import Callable
 from gitcoord.worktrees.add import WorkTree, all_trees, made_in, sync_branch, uncommitted
 from gitcoord.worktrees.commit import tree_id
 from gitcoord.worktrees.index import copy_index
-from gitcoord.worktrees.operations import refuse_under_way
 from gitcoord.worktrees.staging import SCRATCH
 
 GiveBack = Callable[[str, str, tuple[Item, ...]], None]

@@ -492,10 +492,10 @@ def test_a_claim_that_nobody_was_told_of_keeps_the_ledger(project: Project) -> N
     with two.terminal("setup", "--no-tools", argv=COORD) as shown:
         shown.until(lambda text: b"go on? [Y/n] " in text)
         two.take("src/a.py", agent="dave")
-        before = two.refs()
+        before = own_refs(two)
         os.write(shown._master, b"y\n")
         done = shown.end()
-    assert done.code == 1 and "1 live claim" in done.err + done.out and two.refs() == before, done
+    assert done.code == 1 and "1 live claim" in done.err + done.out and own_refs(two) == before, done
 
 
 @pytest.mark.parametrize("edited", [True, False])
@@ -638,3 +638,114 @@ def test_a_clone_that_was_set_up_before_that_push(project: Project) -> None:
     assert done.code == 0 and "nothing to do: gitcoord is set up\n" in done.out and "not committed" not in done.err, (
         done
     )
+
+
+def test_trunk_is_renamed_as_the_page_of_hooks_says(project: Project) -> None:
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    assert one.coord("teardown", "--yes", agent="").code == 0
+    one.git("branch", "-m", "main", "trunk")
+    one.git("config", "-f", ".gitcoord/config", "--unset", "gitcoord.root")
+    one.git("commit", "-qam", "a new ledger")
+    one.git("push", "-q", "origin", "trunk")
+    one.git("branch", "-q", "--set-upstream-to", "origin/trunk")
+    done = one.coord("setup", "--no-tools", agent="")
+    assert done.code == 0 and "work lands on 'trunk'" in done.out, done
+    assert one.claim("f").code == 0
+
+
+# --- two clones that both commit a policy before one of them pushes it --------------------------------------------------------
+
+
+def commit_policy(world: World) -> None:
+    world.git("add", "-A")
+    world.git("commit", "-q", "--no-verify", "-m", "policy")
+
+
+@pytest.mark.parametrize("words", [("--remote", "origin"), ()])
+def test_policies_of_one_ledger_merge_without_a_conflict(project: Project, words: tuple[str, ...]) -> None:
+    """Also where two people wrote them."""
+    one, two = project.one, project.clone("two")
+    two.git("config", "user.email", "grace@example.com")
+    assert one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    done = two.coord("setup", "--no-tools", *words, agent="")
+    assert "the ledger was there already" in done.err and "wait for that push instead" in done.err, done
+    project.share_policy(one)
+    commit_policy(two)
+    done = two.coord("sync", "--pull", agent="bob")
+    assert done.code == 0 and two.git("diff", "origin/main") == "", done
+    assert len(ledgers(one, two)) == 1 and two.claim("f", agent="bob").code == 0
+
+
+def test_the_first_clone_is_not_told_that_the_ledger_was_there(project: Project) -> None:
+    done = project.one.coord("setup", "--no-tools", "--remote", "origin", agent="")
+    assert done.code == 0 and "there already, and no policy" not in done.err, done
+
+
+def test_first_commits_of_an_empty_remote_are_put_on_top_of_each_other(project: Project) -> None:
+    git(project.place, "init", "-q", "--bare", "-b", "main", str(project.place / "empty.git"))
+    worlds = []
+    for name in ("left", "right"):
+        git(project.place, "clone", "-q", str(project.place / "empty.git"), str(project.place / name))
+        worlds.append(World(project.place / name, made=True))
+        assert worlds[-1].coord("setup", "--no-tools", "--remote", "origin").code == 0
+    left, right = worlds
+    project.share_policy(left)
+    right.write("own", "mine\n")
+    commit_policy(right)
+    done = right.coord("sync", "--pull", agent="bob")
+    assert done.code == 1 and "no common history" in done.err, done
+    command = done.err.split("put your commits on top of it: git ")[1].split("\n")[0]
+    right.git(*command.split())
+    assert right.coord("sync", agent="bob").code == 0 and right.git("diff", "--name-only", "origin/main") == "own"
+
+
+def test_two_ledgers_that_were_both_committed_end_as_one(project: Project) -> None:
+    one, two = project.one, project.clone("two")
+    for world in (one, two):
+        assert world.coord("setup", "--no-tools").code == 0
+    project.share_policy(one)
+    commit_policy(two)
+    done = two.coord("sync", "--pull", agent="bob")
+    assert done.code == 1 and "git checkout --theirs .gitcoord/config" in done.err, done
+    refused(two.coord("setup", "--no-tools", "--json", agent=""), "no-ledger", 1)  # says who is to share it
+    assert one.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    done = two.coord("setup", "--no-tools", agent="")
+    assert done.code == 0 and "will archive this clone's own ledger" in done.out, done
+    assert "names another ledger" in done.err and "git coord sync --pull" in done.err, done
+    assert len(ledgers(one, two)) == 1
+    two.git("merge", "-q", "origin/main", ok=False)
+    two.git("checkout", "--theirs", ".gitcoord/config")
+    two.git("add", ".gitcoord/config")
+    two.git("commit", "-q", "--no-verify", "--no-edit")
+    assert two.coord("setup", "--no-tools", agent="").code == 0
+    assert two.git("diff", "--stat", "origin/main", "--", ".gitcoord/rules.md", ".gitattributes") == ""
+    assert two.claim("f", agent="bob").code == 0 and one.claim("f", agent="alice").code == 1
+
+
+def test_a_policy_that_builds_on_trunks_may_name_another_ledger(project: Project) -> None:
+    """It changes the project's: nothing is archived for what trunk named before."""
+    one = project.one
+    assert one.coord("setup", "--no-tools").code == 0
+    own = (one.top / ".gitcoord/config").read_text()
+    one.write(".gitcoord/config", f"[gitcoord]\n\troot = {ROOT}\n")
+    project.share_policy(one)
+    one.write(".gitcoord/config", own)
+    commit_policy(one)
+    before = one.refs()
+    done = one.coord("setup", "--no-tools", agent="")
+    assert done.code == 0 and "archive" not in done.said and one.refs() == before, done
+
+
+def test_a_ledger_is_not_given_up_for_one_that_is_not_the_projects(project: Project) -> None:
+    """Trunk names the first clone's own ledger, and the remote has the second's."""
+    one, two = project.one, project.clone("two")
+    assert one.coord("setup", "--no-tools").code == 0
+    assert two.coord("setup", "--no-tools", "--remote", "origin").code == 0
+    project.share_policy(one)
+    commit_policy(two)
+    two.git("fetch", "-q")
+    before = own_refs(two)
+    refused(two.coord("setup", "--no-tools", "--json", agent=""), "other-ledger", 1)
+    assert own_refs(two) == before

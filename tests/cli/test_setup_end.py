@@ -77,6 +77,19 @@ def test_edited_files_of_a_hook_manager_are_named_until_they_are_committed(fresh
     assert "not committed" not in fresh.at_terminal("setup", "--yes", "--no-tools", argv=COORD).out
 
 
+def test_pre_commits_own_refusal_is_foretold_until_its_file_is_staged(fresh: World) -> None:
+    """It takes no commit while its file has unstaged changes."""
+    fresh.write(".pre-commit-config.yaml", "repos: []\n")
+    fresh.git("add", "-A")
+    fresh.git("commit", "-q", "-m", "hooks")
+    for words in (("--edit-hooks",), ()):
+        text = fresh.at_terminal("setup", "--yes", "--no-tools", *words, argv=COORD).out
+        note = "note: pre-commit refuses every commit until .pre-commit-config.yaml is staged"
+        assert text.count("refuses") == 1 and note in text.partition("gitcoord is set up")[2], text
+    fresh.git(*text.partition("hint: stage it: git ")[2].splitlines()[0].split())
+    assert "is staged" not in fresh.at_terminal("setup", "--yes", "--no-tools", argv=COORD).out
+
+
 def test_over_a_remote_the_command_pushes_before_it_releases(fresh: World, tmp_path: Path) -> None:
     follow(fresh, setup(fresh))
     fresh.git("init", "-q", "--bare", str(tmp_path / "server.git"))

@@ -67,7 +67,7 @@ def test_a_file_changed_on_both_sides_does_not_go_back(shared: Shared) -> None:
     row = shared.world.coord("sync", "--json").json
     assert (row["rollback"], row["conflict"], row["conflicting"]) == (["src/b.py"], True, ["src/a.py"])
     theirs = shared.world.git("rev-parse", "origin/main")
-    assert f"hint: merge it by hand: git merge {theirs[:12]}\n" in shared.world.coord("sync").err
+    assert f"hint: merge by hand: git merge {theirs[:12]}\n" in shared.world.coord("sync").err
 
 
 def test_at_most_twenty_files_are_named(shared: Shared) -> None:

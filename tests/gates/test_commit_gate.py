@@ -251,8 +251,39 @@ def test_the_ledger_is_not_rewritten_by_hand(project: Project, words: list[str],
     assert project.git("for-each-ref") == before
 
 
-def test_the_sync_branch_is_not_deleted(project: Project) -> None:
-    assert refused(project.try_git("branch", "-D", "main", agent="alice"), "lineage")
+TOPIC = "feature/topic"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-D", "main"), ("-m", "main", "other"), ("-M", TOPIC, "main"), ("-M", "main")],
+    ids=lambda words: " ".join(words),
+)
+def test_trunk_is_not_deleted_nor_renamed_and_the_hints_say_what_helps(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    project.branch(TOPIC)
+    tip = project.commit({"free/x": "new\n"})
+    done = project.try_git("branch", *words, agent="alice")
+    assert refused(done, "lineage") and "ask the person who set gitcoord up here" in done.err, done
+    assert [project.git("rev-parse", "--symbolic-full-name", *names) for names in (("main",), (TOPIC,), ("HEAD",))] == [
+        "refs/heads/main", f"refs/heads/{TOPIC}", f"refs/heads/{TOPIC}",
+    ]  # fmt: skip
+    assert project.git("rev-parse", TOPIC) == tip and len(project.git("reflog", "show", TOPIC).splitlines()) >= 2
+    assert project.git("reflog", "show", "main"), "its log is there too"
+    hints = [line.removeprefix("hint: ") for line in done.err.splitlines() if line.startswith("hint: ")]
+    beside, onto = (hint.rpartition(": ")[2].split() for hint in hints[:2])
+    beside[beside.index("<name>")] = "other"
+    assert project.try_git(*beside[1:], agent="alice").code == 0
+    onto[onto.index("<branch>")] = TOPIC
+    assert project.coord(*onto[2:], agent="alice").code == 0
+    assert project.git("show", "main:free/x") == "new"
+
+
+def test_one_who_wants_the_ledger_gone_is_told_whom_to_ask(project: Project) -> None:
+    done = project.try_git("branch", "-D", "gitcoord", agent="alice")
+    assert refused(done, "ledger") and "ask the person who set gitcoord up here" in done.err, done
+    assert "--repair" not in done.err, "there is nothing to repair"
 
 
 # --- whoever may not -----------------------------------------------------------------------------------------------

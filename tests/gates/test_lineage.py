@@ -92,6 +92,26 @@ def test_stale_work_is_refused_and_its_repair_passes(project: Project, kind: str
     assert project.push("mended", agent="alice").code == 0
 
 
+def test_a_hint_foretells_the_conflict_that_it_leads_into(project: Project) -> None:
+    """With what is staged, and with the commits of the branch; what git then says is no news."""
+    commit = project.work("bob", "bobs", {"free/x": "bob's\n"})
+    project.switch("main")
+    done = project.try_commit({"free/x": "staged\n"}, "alice")
+    assert f"bring it in, which conflicts in free/x: git merge --autostash {commit[:12]}\n" in done.err, done
+    done = project.try_git("merge", "--autostash", commit, agent="alice")
+    assert "conflict" in done.said.lower(), done
+    project.unhooked("reset", "-q", "--hard", "origin/main")
+    project.unhooked("stash", "drop", "-q")
+    project.branch("mine", "origin/main")
+    project.commit({"free/x": "alice's\n", "free/y": "y\n"}, agent="alice")
+    said = project.claim("free/x", agent="alice").err
+    assert f"bring it in before you change it, which conflicts in free/x: git merge --autostash {commit[:12]}\n" in said
+    done = project.push("mine", agent="alice")
+    assert f"bring it in, which conflicts in free/x: git merge {commit[:12]}\n" in done.err, done
+    project.write({"free/x": "alice's\n"})
+    assert "CONFLICT (content): Merge conflict in free/x" in project.try_git("merge", commit, agent="alice").out
+
+
 def test_a_merge_above_it_brings_it_in(project: Project) -> None:
     """The repair that a refused push names."""
     commit = released(project)

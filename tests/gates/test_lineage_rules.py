@@ -177,6 +177,19 @@ def test_a_change_must_contain_what_was_released(past: Past, ledger: Ledger, man
     assert verdict.hints[0] == "bring it in: git merge b1" and "git claim disown a " in verdict.hints[1]
     (verdict,) = ledger.verdicts(past.index({"a": "axaa"}, "m0"))
     assert verdict.hints[0] == "bring it in: git merge --autostash b1"
+    past.clashes["b1"] = ["a", "c"]
+    (verdict,) = ledger.verdicts(past.index({"a": "axaa"}, "m0"))
+    assert verdict.hints[0] == "bring it in, which conflicts in a, c: git merge --autostash b1"
+
+
+def test_few_of_many_merges_are_tried(past: Past, ledger: Ledger) -> None:
+    """No more than are shown: each costs a merge of whole commits."""
+    names = [f"f{number}" for number in range(9)]
+    for number, name in enumerate(names):
+        past.commit(f"b{number}", {name: "baaa"}, "m0")
+        ledger.release(name, f"b{number}", "m0", 5 + number)
+    assert len(ledger.verdicts(past.commit("x", dict.fromkeys(names, "axaa"), "m0"))) == 9
+    assert len(past.tried) == 4
 
 
 @pytest.mark.parametrize("other", ["b", "a/b", "aa"])

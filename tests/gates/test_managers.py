@@ -368,10 +368,11 @@ def test_pre_commit_gets_the_hooks(place: Place, case: str) -> None:
     file = place.top / ".pre-commit-config.yaml"
     file.write_text(PRE_COMMIT[case])
     before = yaml(file)
+    place.git("add", file.name)
     done = place.coordinate("setup", "--edit-hooks")
     command = "pre-commit install -t pre-commit -t pre-merge-commit -t prepare-commit-msg -t post-commit -t pre-push"
     assert done.code == 1 and f"hint: then: {command}\n" in done.err, done
-    assert "until its file is staged: git add .pre-commit-config.yaml\n" in done.err
+    assert "hint: stage it: git add .pre-commit-config.yaml\n" in done.err
     assert command in place.coord("doctor").out and command in place.coord("status").out
     after = yaml(file)
     local = after["repos"].pop(0)

@@ -110,6 +110,24 @@ def test_a_name_is_asked_for_only_where_it_helps(project: Project) -> None:
     assert "gitcoord.person" not in done.err, "agents read this too"
 
 
+def test_an_editor_is_told_what_its_person_does(project: Project) -> None:
+    """The person's way comes first, and only what can help; one line is for an agent that has said no name."""
+    assert project.world.at_terminal("free/x").code == 0  # the ledger knows this person
+    done = commit(project, {"shared/a": "new\n"})
+    hints = [line for line in done.err.splitlines() if line.startswith("hint: ")]
+    assert hints == [
+        "hint: a person does it at a terminal, after: git claim shared/a",
+        "hint: git coord setup, run there, can let that person's editor commit what is claimed",
+        "hint: an agent says its name before the command: GITCOORD_AGENT=<name>",
+    ], done
+    done = commit(project, {"guarded": "x\n"})
+    assert "git coord setup" not in done.err and "git coord run" not in done.err, "no setting lets an editor change it"
+    # Followed: claimed at a terminal, and the editor may.
+    assert project.world.at_terminal("shared/a").code == 0
+    project.git("config", "gitcoord.person", PERSON.replace("_at_", "@"))
+    assert commit(project, {"shared/a": "new\n"}).code == 0
+
+
 def test_kill_and_halt_ask_for_a_person_at_once(project: Project) -> None:
     project.claim("free/x", agent="bob")
     for words in (["kill", "bob"], ["halt"]):

@@ -16,7 +16,7 @@ from tests.support import git
 NEW = {"shared/a": "theirs\n", "shared/new": "theirs\n", "free/x": "theirs\n"}
 PUT_BACK = "index and work tree are as before"
 LEFT = "nothing was put back"
-CONCLUDE = "hint: then conclude the merge: git commit; or put everything back: git merge --abort\n"
+CONCLUDE = "hint: then go on: git commit --no-edit; or put everything back: git merge --abort\n"
 
 
 @pytest.fixture

@@ -219,7 +219,8 @@ def test_waiting_says_how_long_how_to_leave_and_how_to_wait_longer(world: World)
     late = trunk.land("alice", "--wait", "1s")
     assert late.code == 3 and late.err.startswith('waiting: 1st of 1; bob holds it: "lands other"\n'), late
     assert (
-        "in the queue for 'main', up to 1s; Ctrl-C leaves it; who lands and waits: git coord land --list\n" in late.err
+        "in the queue for 'main', up to 1s; ending this command leaves it; who lands and waits: git coord land --list\n"
+        in late.err
     )
     with world.terminal("land", "alice", argv=COORD, agent="carol") as terminal:
         terminal.until(lambda shown: b"Ctrl-C leaves it" in shown and b"of 30m: 1st of 1; bob holds it" in shown)
@@ -228,6 +229,26 @@ def test_waiting_says_how_long_how_to_leave_and_how_to_wait_longer(world: World)
     words = late.err.rpartition("git coord land ")[2].split()
     assert words == ["alice", "--wait", "2s"] and trunk.land(*words[:1], *words).code == 0
     assert trunk.show("a") == "x"
+
+
+def test_a_landing_that_waits_without_a_terminal_can_be_left_from_elsewhere(world: World) -> None:
+    """Its agent cannot press Ctrl-C: what refuses a second command under its name says how the first one ends."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    world.take("@land/main", agent="bob")
+    first = subprocess.Popen(
+        [*COORD, "land"], cwd=trunk.tree("alice"), env=world.environ("alice", {}),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert first.stderr is not None and b"waiting: 1st of 1; bob holds it" in first.stderr.readline()
+    done = world.coord("land", "--abort", agent="alice")
+    assert done.code == 1 and "another process lands under the name of 'alice'" in done.err, done
+    command = done.err.partition("gives back its turn: ")[2].splitlines()[0].split()
+    subprocess.run(command, check=True)
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 130 and b"left the queue" in err, err
+    assert world.coord("land", "--list", "--json").json["waiting"] == []
+    assert "gives back" not in trunk.land("alice", "--wait", "0").err, "nobody lands by now"
 
 
 def test_two_land_at_once_one_after_the_other(world: World) -> None:

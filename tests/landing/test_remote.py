@@ -117,6 +117,23 @@ def test_trunk_that_moved_there_is_done_again(fleet: Fleet, machines: list[Machi
     fleet.assert_sound()
 
 
+def test_trunk_of_this_clone_is_told_apart_from_the_remotes(fleet: Fleet) -> None:
+    """Both have one name: no message says that main conflicts with main, or lands on it."""
+    one, two = fleet.joined()
+    for machine, text in ((one, "theirs\n"), (two, "mine\n")):
+        machine.commit({"free": text})
+    one.git("push", "-q", "origin", "main")
+    told = _land(two, "--dry-run", agent="bob")
+    assert told.out.startswith("would not land your main on origin/main (merge): conflicts in free"), told
+    done = _land(two, agent="bob")
+    assert done.err.startswith("error: your main conflicts with origin/main in free\n"), done
+    (two.repo / "free").write_text("both\n")
+    two.git("add", "free")
+    done = _land(two, "--continue", agent="bob")
+    assert done.out.startswith("landed your main on origin/main: "), done
+    assert "Merge branch 'origin/main' into main" in fleet.git("log", "--format=%s", "main")
+
+
 def test_the_marked_path_of_another_machine_is_waited_for(fleet: Fleet, machines: list[Machine]) -> None:
     one, two = machines
     assert two.claim("shared/a", agent="bob").code == 0

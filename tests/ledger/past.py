@@ -39,6 +39,8 @@ class Past(Outside):
         self.trees: dict[str, Tree] = {"": {}}
         self.parents: dict[str, tuple[str, ...]] = {}
         self.asked: list[tuple[str, str]] = []
+        self.tried: list[str] = []  # merges that were tried for a hint
+        self.clashes: dict[str, list[str]] = {}
 
     def commit(
         self, oid: str, files: dict[str, str | None], *parents: str, agent: str = "", mode: str = FILE
@@ -75,6 +77,10 @@ class Past(Outside):
 
     def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
         return self.told["left again", at, path, mode, blob, *bases]
+
+    def conflicts(self, at: str, theirs: str) -> list[str]:
+        self.tried.append(theirs)
+        return self.clashes.get(theirs, [])
 
     def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
         return self.told["attributes", parent, path, blob]

@@ -128,6 +128,31 @@ def test_setup_asks_again_until_the_policy_is_committed(place: Place) -> None:
     assert "could be marked" not in place.ok("setup").out
 
 
+def test_a_person_is_asked_later_what_no_script_was_asked(place: Place) -> None:
+    """The first run had no terminal, and the policy is committed. What is declined is not asked about again; what is new, is."""
+    committed(place)
+    place.ok("setup")
+    place.git("add", "-A")
+    place.git("commit", "-q", "--no-verify", "-m", "policy")
+    with place.terminal("setup", argv=COORD, env=place.path) as shown:
+        shown.until(lambda text: b"mark them in .gitattributes? [Y/n] " in text)
+        os.write(shown._master, b"n\n")
+        done = shown.end()
+    assert (
+        done.code == 0 and "/package-lock.json gitcoord-claim" in done.out and "git coord setup --suggest" in done.out
+    )
+    assert "could be marked" not in place.at_terminal("setup", argv=COORD, env=place.path).out
+    place.commit({"yarn.lock": "x\n"})
+    with place.terminal("setup", argv=COORD, env=place.path) as shown:
+        shown.until(lambda text: b"mark them in .gitattributes? [Y/n] " in text)
+        os.write(shown._master, b"y\n")
+        shown.until(lambda text: b"go on? [Y/n] " in text)
+        os.write(shown._master, b"y\n")
+        done = shown.end()
+    marks = (place.top / ".gitattributes").read_text()
+    assert done.code == 0 and "yarn.lock gitcoord-claim" in marks and "package-lock.json" not in marks, done
+
+
 def test_setup_asks_a_person_and_shows_what_is_protected(place: Place) -> None:
     committed(place)
     with place.terminal("setup", argv=COORD, env=place.path) as shown:

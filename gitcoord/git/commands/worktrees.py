@@ -56,6 +56,8 @@ _SHOWN = {
     "here": ("--cached", "--others", "--deleted"),
     "marked": ("-v",),
     "unmerged": ("-u",),
+    "resolved": ("--resolve-undo",),
+    "staged": ("--stage",),
     "ignored": ("--others", "--ignored", "--exclude-standard"),
 }
 
@@ -64,7 +66,8 @@ def ls_files(env: Env, *pathspecs: str, tree: str = "", show: str = "tracked") -
     """Files, named from the top of the work tree.
 
     `show`: 'all', untracked ones too; 'visible', these without ignored ones; 'here', all and deleted ones, named from the current
-    directory, as `update_index_from_files` reads them; 'marked', each with a letter before it: lower case where it is assumed unchanged, S where it is skipped.
+    directory, as `update_index_from_files` reads them; 'marked', each with a letter before it: lower case where it is assumed unchanged, S where it is skipped;
+    'unmerged', 'resolved' (those that were unmerged, by their sides) and 'staged' with mode, blob and stage before each.
     """
     return run([*_in(tree), "ls-files", "-z", *_SHOWN[show], "--", *pathspecs], env)
 

@@ -192,6 +192,18 @@ def has_another_ledger(ctx: Context, name: str) -> bool:
     return not _continues(ctx, name, here)
 
 
+def require_the_named(ctx: Context, names: tuple[str, ...]) -> None:
+    """Refused where none of these remotes has the project's ledger. Before this clone's own one is given up for it."""
+    root = project_root(ctx)
+    for name in names:
+        fetch_ref(ctx.repo.env, joining_deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
+        found = root_of(ctx, f"{PROBE}ledger")
+        delete_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
+        if found == root:
+            return
+    raise _not_the_named(names[0], root)
+
+
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Return whether this clone's ledger is an earlier state of the remote's."""
     fetch_ref(ctx.repo.env, joining_deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")

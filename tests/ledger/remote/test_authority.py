@@ -177,6 +177,14 @@ def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
     assert "cannot be reached" in told.err and "nothing was changed" not in told.err, "it was only a look"
     refused(one.coord("fsck", "--json"), "unreachable", 5)
     assert one.claim("check", "a", agent="alice").code == 0
+    for words in ((), ("--brief",)):
+        told = one.coord("start", *words, agent="carol")
+        assert told.code == 5 and "cannot be reached" in told.out and "as of " in told.out, told
+        assert "not done: no session of carol was opened" in told.out and "nothing was changed" not in told.out
+        assert "alice" in told.out, "who else is here"
+    row = one.coord("start", "--json", agent="alice").json
+    assert (row["ok"], row["opened"], row["session"], [c["path"] for c in row["claims"]]) == (False, False, 1, ["a"])
+    assert one.state() == before
     (fleet.place / "away.git").rename(fleet.bare)
     assert one.claim("src/db.py", agent="alice").code == 0
     fleet.assert_sound()

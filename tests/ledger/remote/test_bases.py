@@ -218,8 +218,8 @@ def test_a_new_file_that_another_has_landed_is_merged_as_the_hint_says(tmp_path:
     team.two.git("fetch", "-q")
     done = team.two.coord("commit", "-m", "mine", "--", "free/new", agent="alice")
     assert refused(done, "lineage"), done
-    (hint,) = [line for line in done.err.splitlines() if "bring it in: " in line]
-    command = hint.partition("bring it in: ")[2].strip()
+    (hint,) = [line for line in done.err.splitlines() if "bring it in" in line]
+    command = hint.partition("bring it in, which conflicts in free/new: ")[2].strip()
     assert command.startswith("git add free/new && git merge --autostash "), hint
     for words in command.split(" && "):
         assert git(team.two, *words.split()[1:], agent="alice", code=None).code == 0

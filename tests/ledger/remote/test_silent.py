@@ -104,11 +104,39 @@ def test_other_looks(silent: Silent, one: Machine, words: str) -> None:
     assert silent.asked() == 1, "its heartbeat does not ask again"
 
 
+def test_a_start_shows_what_is_known(fleet: Fleet, silent: Silent, one: Machine) -> None:
+    """It wants to write, and says that nobody knows whether it did."""
+    before = one.state()
+    for words in ([], ["--brief"]):
+        done = one.run("git-coord", "start", *words, agent="carol")
+        assert done.code == 5 and NO_ANSWER in done.out and "as of " in done.out, done
+        assert "whether the session of carol was opened" in done.out and "alice" in done.out, done
+        assert 0 < silent.asked() <= 2
+    row = one.run("git-coord", "start", "--json", agent="alice").json
+    assert (row["ok"], row["opened"], [claim["path"] for claim in row["claims"]]) == (False, False, ["a"]), row
+    assert NO_ANSWER in row["offline"] and row["as_of_seconds"] >= 0
+    assert one.state() == before
+    back(one, fleet)
+    assert one.run("git-coord", "start", "--json", agent="carol").json["opened"]
+    fleet.assert_sound()
+
+
+def test_a_start_of_the_killed_or_halted_is_refused_by_what_is_known(
+    fleet: Fleet, silent: Silent, one: Machine
+) -> None:
+    back(one, fleet)
+    assert one.person("kill", "alice").code == 0
+    one.git("remote", "set-url", "origin", f"git://127.0.0.1:{silent.port}/server.git")
+    one.git("config", "gitcoord.remoteTimeout", "1")
+    done = one.run("git-coord", "start", "--json", agent="alice")
+    assert done.code == 1 and done.json["error"] == "killed", done
+
+
 def _setting(key: str, value: str) -> dict[str, str]:
     return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": key, "GIT_CONFIG_VALUE_0": value}
 
 
-@pytest.mark.parametrize("words", ["git-claim src/db.py", "git-claim release a", "git-coord start", "git-coord stop"])
+@pytest.mark.parametrize("words", ["git-claim src/db.py", "git-claim release a", "git-coord stop"])
 def test_changing(fleet: Fleet, silent: Silent, one: Machine, words: str) -> None:
     """One deadline holds for all tries together; an unknown outcome is reported as unknown."""
     agent = "alice" if words in ("git-claim release a", "git-coord stop") else "carol"
