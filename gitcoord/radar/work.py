@@ -6,6 +6,7 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
 from gitcoord.git.commands.under_way import branches_ahead, changed_since_fork, statuses
 from gitcoord.git.files import list_files, read_file
+from gitcoord.git.operations import under_way
 from gitcoord.git.process import Answer
 from gitcoord.git.several import TimeLimit
 from gitcoord.ledger.context import Context
@@ -13,7 +14,6 @@ from gitcoord.radar.model import LeftOut, Work, distinct
 from gitcoord.startup.annotations import Iterable
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.worktrees.add import WorkTree, all_trees
-from gitcoord.worktrees.operations import under_way
 
 MOST_TREES, MOST_BRANCHES = 64, 30
 _OLDEST = 30 * 86_400  # seconds: an older branch that is checked out nowhere is nobody's work now
@@ -119,7 +119,8 @@ def _in_tree(
     agents: dict[str, list[str]],
     notes: list[str],
 ) -> Work:
-    operation, ref, head = under_way(tree.git_dir), tree.ref, tree.head
+    running, ref, head = under_way(tree.git_dir), tree.ref, tree.head
+    operation = running.name if running is not None else ""
     if operation == "rebase":
         # The branch as it was: the commits that are made anew are not on it yet.
         ref = ref or _rebased(tree.git_dir)
