@@ -444,7 +444,7 @@ def test_many_commits_are_asked_for_at_once(past: Past, ledger: Ledger, releases
 
 @pytest.fixture
 def squashed(past: Past, ledger: Ledger) -> Past:
-    """What bob released is on trunk as a squash, m1; his branch was deleted, and nobody has its commits."""
+    """The work that bob released is on trunk as a squash, m1; his branch was deleted, and nobody has its commits."""
     past.commit("m1", {"a": "aaab"}, "m0")
     past.commit("b1", {"a": "aaab"}, "m0")
     ledger.release("a", "b1", "m0", 5)
