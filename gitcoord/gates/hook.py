@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
+_PLACE = "hooks/place"  # as gates/hooks/install.py writes it, which is not loaded every day
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
 
@@ -181,6 +182,18 @@ def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, 
     return 1
 
 
+def _note_place(ctx: Context) -> None:
+    """Note a clone that was moved or copied for whoever uninstalls gitcoord; nothing is loaded where it is still in its place."""
+    from gitcoord.git.files import read_file
+
+    place = read_file(f"{ctx.repo.scratch}/{_PLACE}").decode("utf-8", "surrogateescape")
+    if place != ctx.repo.common_dir:
+        from gitcoord.gates.hooks.cli import registry
+        from gitcoord.gates.hooks.install import register
+
+        register(ctx, registry())
+
+
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ, asked: list[RefUpdate]) -> int:
     """The exit code. `asked` gets the ref updates, also where judging them fails."""
     from gitcoord.gates.client_gate import Gate
@@ -195,6 +208,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
             drop_ended(ctx)  # `git reset --hard` names the branch although it does not move
         return 0
     asked += moves or []
+    _note_place(ctx)
     if hook != "reference-transaction":
         _say_unguarded(ctx, screen, env)
     if hook == "pre-push" and ctx.remote:
