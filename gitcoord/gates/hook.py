@@ -88,6 +88,7 @@ class _Ending:
         self._hook = hook
         self._moves = moves
         self._put_back = False
+        self._picks = False  # it is a revert or cherry-pick without a conflict
 
     def fit(self, hints: tuple[str, ...]) -> tuple[str, ...]:
         """The hints as they can be followed here. What was refused cannot be finished before a hint that needs a work tree without it."""
@@ -104,7 +105,10 @@ class _Ending:
     def hints(self) -> tuple[str, ...]:
         """After all other hints of a refusal."""
         found = None if self._put_back else self._operation()
-        return (f"then go on: {found.go_on}; or put everything back: {found.undo}",) if found is not None else ()
+        if found is None:
+            return ()
+        staged = f"the {found.name} is staged; " if self._picks else ""
+        return (f"{staged}then go on: {found.go_on}; or put everything back: {found.undo}",)
 
     def _operation(self) -> Operation | None:
         from gitcoord.git.files import read_file
@@ -112,6 +116,13 @@ class _Ending:
 
         if self._hook == "pre-merge-commit":
             return operation("merge")  # git has not noted it yet
+        if self.ctx is not None and self._hook == "reference-transaction":
+            from gitcoord.gates.refused_merge import refused_pick
+
+            picked = refused_pick(self.ctx.repo.git_dir)
+            if picked is not None:
+                self._picks = True
+                return picked
         found = under_way(self.ctx.repo.git_dir) if self.ctx is not None and self._hook != "pre-push" else None
         if found is None or self.ctx is None or found.name == "bisect":  # no commit ends that
             return None
