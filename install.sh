@@ -480,7 +480,7 @@ without_targets() {
 # --- uninstall -----------------------------------------------------------------------------------------------------
 
 uninstall() {
-    REPOSITORIES=$DATA/repositories
+    NOTED=$(noted)
     if [ ! -f "$MANIFEST" ]; then
         say "gitcoord is not installed below $SHARE"
         if [ -z "$dry" ] && [ -n "$(hooked)" ]; then take_hooks_out; fi
@@ -497,6 +497,7 @@ uninstall() {
         return
     fi
     if [ -n "$(hooked)" ]; then take_hooks_out; fi
+    name_gone
     fetch_no_ledger
     if [ -n "$(served)" ]; then name_servers; fi
     lock
@@ -511,38 +512,49 @@ uninstall() {
 }
 
 forget() {
-    rm -f "$REPOSITORIES"
+    rm -f "$DATA/repositories"
     rmdir "$DATA" 2>/dev/null || true
 }
 
-# The repositories in which hooks of gitcoord are installed, of those that were set up by it.
+# The repositories that were noted by setup and hooks, and the one in which this runs, if that has hooks.
+noted() {
+    [ ! -f "$DATA/repositories" ] || cat "$DATA/repositories"
+    here=$(git rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || return 0
+    if is_hooked "$here" && ! grep -qsxF -e "$here" "$DATA/repositories"; then say "$here"; fi
+}
+
+each_noted() { [ -z "$NOTED" ] || say "$NOTED"; }
+
+# The repositories in which hooks of gitcoord are installed.
 hooked() {
-    [ -f "$REPOSITORIES" ] || return 0
-    while IFS= read -r repository; do
+    each_noted | while IFS= read -r repository; do
         if is_hooked "$repository"; then say "$repository"; fi
-    done <"$REPOSITORIES"
+    done
+}
+
+name_gone() {
+    gone=$(each_noted | while IFS= read -r repository; do [ -e "$repository" ] || say "  $repository"; done)
+    [ -z "$gone" ] || warn "not there any more:" "$gone" "where one was moved to, its hooks are still in it; run this there too: ./install.sh --uninstall --hooks"
 }
 
 # Take the ledger out of what `git fetch` asks for, except where the hooks stay: once it is deleted at the remote, every fetch
 # would fail for its name. `git coord repositories --uninstall-hooks` does the same.
 fetch_no_ledger() {
-    [ -f "$REPOSITORIES" ] || return 0
     fetched='^[+]refs/(heads/gitcoord(-sessions/[*])?|gitcoord/sessions/[*]|claims/[*]):'
-    while IFS= read -r repository; do
+    each_noted | while IFS= read -r repository; do
         if [ ! -f "$repository/config" ] || is_hooked "$repository"; then continue; fi
         git config --file "$repository/config" --name-only --get-regexp '^remote\..*\.fetch$' "$fetched" | sort -u |
             while IFS= read -r key; do
                 git config --file "$repository/config" --unset-all "$key" "$fetched" || warn "$repository: $key names the ledger still"
             done
-    done <"$REPOSITORIES"
+    done
 }
 
 # The repositories that others push to, and in which gitcoord judges that.
 served() {
-    [ -f "$REPOSITORIES" ] || return 0
-    while IFS= read -r repository; do
+    each_noted | while IFS= read -r repository; do
         if is_served "$repository"; then say "$repository"; fi
-    done <"$REPOSITORIES"
+    done
 }
 
 made() { grep -qs '^# Made by git coord install-hooks' "$@"; }

@@ -55,7 +55,7 @@ lacking() {
     echo "hint: install gitcoord again, in a clone of its repository: ./install.sh, or pipx install . ; the person who set it up here knows where it is from" >&2
     [ "$event" != reference-transaction ] ||
         echo "hint: a pull or merge that was refused here may have left its new files staged: do not commit them, and repeat it then" >&2
-    echo "hint: to leave it for good, a person then runs: git coord repositories --uninstall-hooks, or there ./install.sh --uninstall --hooks" >&2
+    echo "hint: to leave it for good, a person then runs in this repository: git coord repositories --uninstall-hooks, or that clone's ./install.sh --uninstall --hooks" >&2
     exit 1
 }
 

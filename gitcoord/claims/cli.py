@@ -262,9 +262,10 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     say_released(call, released, actor.agent)
     if not call.screen.json:
         _say_left(call, released, actor.agent)
-    for row in result.get("granted_to", ()):  # type: ignore[attr-defined]
-        verb = "goes" if len(row["paths"]) == 1 else "go"
-        call.screen.say(f"{printable(', '.join(row['paths']))} {verb} to {row['agent']}, who waited")
+    if "granted_to" in result:
+        from gitcoord.claims.cli_trunk import granted_lines
+
+        call.screen.say(*granted_lines(result))
     if not released:
         call.screen.say("you hold nothing")
     _lost(call, result)

@@ -37,18 +37,28 @@ def new_paths(call: Call, missing: list[str], words: list[str]) -> list[str]:
 
 def like_others(call: Call, new: list[str]) -> list[str]:
     """A line for each new path that is named nearly like a file beside it."""
+    return [
+        f"note: {printable(path)} does not exist, {other} does; to give a slip back: git claim release {call.typed(path)}"
+        for path in new
+        if (other := _like(call, path))
+    ]
+
+
+def absent_lines(call: Call, path: str) -> list[str]:
+    """A line about a path that is not in this work tree; none for one that is."""
+    if not call.ctx.repo.worktree or _is_here(call, path):
+        return []
+    other = _like(call, path)
+    return [f"note: there is no {printable(path)} here" + (f"; did you mean {other}?" if other else "")]
+
+
+def _like(call: Call, path: str) -> str:
+    """A file beside this path whose name is nearly the same, as one types it; '' for none."""
     from gitcoord.cli.meant import is_slip
 
-    lines = []
-    for path in new:
-        directory, _, name = path.rpartition("/")
-        beside = [each for each in list_files(f"{call.ctx.repo.worktree}/{directory}") if is_slip(name, each)]
-        if beside:
-            other = call.typed(f"{directory}/{min(beside)}".lstrip("/"))
-            lines.append(
-                f"note: {printable(path)} does not exist, {other} does; to give a slip back: git claim release {call.typed(path)}"
-            )
-    return lines
+    directory, _, name = path.rpartition("/")
+    beside = [each for each in list_files(f"{call.ctx.repo.worktree}/{directory}") if is_slip(name, each)]
+    return call.typed(f"{directory}/{min(beside)}".lstrip("/")) if beside else ""
 
 
 def _command(words: list[str], at: int) -> str:

@@ -94,6 +94,19 @@ def not_landed_lines(ctx: Context, released: list[Row]) -> list[str]:
     ]
 
 
+def granted_lines(result: Row) -> list[str]:
+    """Say who waited for what is free now, and has it; of a landing's turn nobody needs to hear."""
+    rows = [
+        (row["agent"], [path for path in row["paths"] if not path.startswith("@land/")])
+        for row in result.get("granted_to", ())
+    ]
+    return [
+        f"{printable(', '.join(paths))} {'goes' if len(paths) == 1 else 'go'} to {agent}, who waited"
+        for agent, paths in rows
+        if paths
+    ]
+
+
 def handed_lines(ctx: Context, released: list[Row], agent: str) -> list[str]:
     """Say that a claim was released without the work that its handoff brought, which is on another branch."""
     empty = {str(row["path"]): row["base"] for row in released if row["kind"] == "path" and not row["files"]}

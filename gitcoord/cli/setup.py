@@ -84,6 +84,8 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
         confirm(values, "go on?")
         result |= _apply(call, parts)
         parts = parts._replace(tools=harness.apply(parts.tools, place))
+    if not dry_run:
+        hooks.register(call.ctx, parts.hooks.registry)  # a clone that was moved has all but its place in the list
     missing = [] if dry_run else missing_gates(call.ctx)
     wrong = [] if dry_run else _not_in_place(call, known)
     result |= _hooks_row(parts) | {"tools": [change.row() for change in parts.tools]}

@@ -58,10 +58,14 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
 
 def refuse(call: Call, error: Refused, found: Staleness) -> int:
     """Print a refusal with the details of the staleness; gives the exit code."""
+    from gitcoord.deploy.sync import DIRTY
+
     error.data = {**error.data, "stale": to_json(found)}
     if call.screen.json:
         return call.screen.fail(error)
-    call.screen.note(f"error: {printable(error.message)}", *(f"  {line}" for line in details(found)))
+    call.screen.note(
+        f"error: {printable(error.message)}", *(f"  {line}" for line in details(found, clean=error.code != DIRTY))
+    )
     call.screen.hint(*error.hints)
     return error.exit_code
 

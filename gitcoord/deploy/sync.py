@@ -15,6 +15,8 @@ from gitcoord.git.process import without_grafts
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.named_ledger import is_beside_trunk
 
+DIRTY = "dirty"  # the code of a refusal for uncommitted work
+
 
 def require_ready(ctx: Context) -> str:
     """The current branch; Refused where nothing can be merged into it now."""
@@ -86,14 +88,24 @@ def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
     """Refused where the merge would write to uncommitted, untracked or ignored files."""
     touched = changed_files(ctx, commit, _merged(ctx, commit, tip))
     answer = status_original(without_grafts(ctx.repo.env)).require("git status failed", StoreError)
-    unclean = {entry[3:] for entry in answer.entries}
-    at_risk = first_names(touched & unclean | _ignored(ctx, touched))
+    unknown = touched & {entry[3:] for entry in answer.entries if entry.startswith("?")} | _ignored(ctx, touched)
+    changed = touched & {entry[3:] for entry in answer.entries} - unknown
+    at_risk = first_names(changed | unknown)
     if at_risk:
         raise refused(
-            "dirty",
+            DIRTY,
             f"uncommitted changes in {printable(', '.join(at_risk))} would be touched: nothing was changed",
-            "commit them first, or put them away: git stash",
+            *(("commit them first, or put them away: git stash, and then git stash pop",) if changed else ()),
+            *((_aside(ctx, min(unknown)),) if unknown else ()),
         )
+
+
+def _aside(ctx: Context, path: str) -> str:
+    """The hint for files that git does not know: `git stash` leaves them, and what it stashed it would not put back over trunk's."""
+    word, kept = (
+        shell_word(f"{ctx.repo.worktree}/{name}" if ctx.repo.prefix else name) for name in (path, f"{path}.mine")
+    )
+    return f"git does not know {printable(path)}, and git stash leaves it: put it aside, mv {word} {kept}"
 
 
 def _merged(ctx: Context, commit: str, tip: str) -> str:

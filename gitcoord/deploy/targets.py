@@ -147,8 +147,9 @@ def refusal(found: Staleness) -> Refusal | None:
     return Refusal("stale", f"{commit} may not be deployed{to}: {'; '.join(reasons)}", hints=tuple(hints))
 
 
-def details(found: Staleness) -> list[str]:
-    """Lines about the authors of missing commits, files that would go back, and conflicts of a merge."""
+def details(found: Staleness, *, clean: bool = True) -> list[str]:
+    """Lines about the authors of missing commits, files that would go back, and conflicts of a merge. `clean`: nothing uncommitted is
+    in its way."""
     lines = []
     if found.authors:
         lines.append("by " + ", ".join(f"{printable(name)} ({count})" for name, count in found.authors))
@@ -157,7 +158,7 @@ def details(found: Staleness) -> list[str]:
     if found.conflict:
         where = f" in {_listed(found.conflicting, len(found.conflicting))}" if found.conflicting else ""
         lines.append(f"a merge would conflict{where}")
-    elif found.behind:
+    elif found.behind and clean:
         lines.append("a merge would be clean")
     return lines
 

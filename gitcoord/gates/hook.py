@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
+_PLACE = "hooks/place"  # as gates/hooks/install.py writes it, which is not loaded every day
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
 
@@ -87,6 +88,7 @@ class _Ending:
         self._hook = hook
         self._moves = moves
         self._put_back = False
+        self._picks = False  # it is a revert or cherry-pick without a conflict
 
     def fit(self, hints: tuple[str, ...]) -> tuple[str, ...]:
         """The hints as they can be followed here. What was refused cannot be finished before a hint that needs a work tree without it."""
@@ -103,7 +105,10 @@ class _Ending:
     def hints(self) -> tuple[str, ...]:
         """After all other hints of a refusal."""
         found = None if self._put_back else self._operation()
-        return (f"then go on: {found.go_on}; or put everything back: {found.undo}",) if found is not None else ()
+        if found is None:
+            return ()
+        staged = f"the {found.name} is staged; " if self._picks else ""
+        return (f"{staged}then go on: {found.go_on}; or put everything back: {found.undo}",)
 
     def _operation(self) -> Operation | None:
         from gitcoord.git.files import read_file
@@ -111,6 +116,13 @@ class _Ending:
 
         if self._hook == "pre-merge-commit":
             return operation("merge")  # git has not noted it yet
+        if self.ctx is not None and self._hook == "reference-transaction":
+            from gitcoord.gates.refused_merge import refused_pick
+
+            picked = refused_pick(self.ctx.repo.git_dir)
+            if picked is not None:
+                self._picks = True
+                return picked
         found = under_way(self.ctx.repo.git_dir) if self.ctx is not None and self._hook != "pre-push" else None
         if found is None or self.ctx is None or found.name == "bisect":  # no commit ends that
             return None
@@ -181,6 +193,18 @@ def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, 
     return 1
 
 
+def _note_place(ctx: Context) -> None:
+    """Note a clone that was moved or copied for whoever uninstalls gitcoord; nothing is loaded where it is still in its place."""
+    from gitcoord.git.files import read_file
+
+    place = read_file(f"{ctx.repo.scratch}/{_PLACE}").decode("utf-8", "surrogateescape")
+    if place != ctx.repo.common_dir:
+        from gitcoord.gates.hooks.cli import registry
+        from gitcoord.gates.hooks.install import register
+
+        register(ctx, registry())
+
+
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ, asked: list[RefUpdate]) -> int:
     """The exit code. `asked` gets the ref updates, also where judging them fails."""
     from gitcoord.gates.client_gate import Gate
@@ -195,6 +219,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
             drop_ended(ctx)  # `git reset --hard` names the branch although it does not move
         return 0
     asked += moves or []
+    _note_place(ctx)
     if hook != "reference-transaction":
         _say_unguarded(ctx, screen, env)
     if hook == "pre-push" and ctx.remote:

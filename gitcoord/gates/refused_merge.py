@@ -15,11 +15,23 @@ from gitcoord.gates.judge import Change
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import update_ref
 from gitcoord.git.commands.worktrees import changed_files, differing_files, switch_tree
-from gitcoord.git.files import create_directory, exists, list_files, lstat, read_file, remove_file, rename, write_file
-from gitcoord.git.host import TICK_NS, getppid, started_at
+from gitcoord.git.files import (
+    create_directory,
+    exists,
+    is_directory,
+    list_files,
+    lstat,
+    read_file,
+    remove_file,
+    rename,
+    write_file,
+)
+from gitcoord.git.host import TICK_NS, getppid, isatty, started_at
+from gitcoord.git.operations import Operation, operation
 from gitcoord.git.process import Environ
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.context import Context
+from gitcoord.startup.annotations import Iterator
 from gitcoord.startup.namedtuple import NamedTuple
 
 _VALUES = (
@@ -123,8 +135,34 @@ def restore_renamed(ctx: Context) -> tuple[str, str, bool] | None:
     return ref.removeprefix("refs/heads/"), tip, not code
 
 
+def refused_pick(git_dir: str) -> Operation | None:
+    """How to end the refused commit of a `git revert` or `git cherry-pick`, whose result git leaves staged; None for other commands.
+
+    Git wants a clean index before it picks, so `reset --merge` puts back what it wrote, and nothing else.
+    """
+    gits = [words for _, words in _gits()]
+    if gits and _verb(gits[0]) == "commit":  # with an editor git starts it to make the commit
+        gits = gits[1:]
+    words = gits[0] if gits else []
+    name = _verb(words)
+    if name not in ("revert", "cherry-pick") or "--ff" in words:
+        return None
+    found = operation(name)
+    if name == "cherry-pick":
+        return found
+    commit = "git commit" if isatty(2) else "git commit --no-edit"  # git keeps the message, and no sign of the revert
+    if not is_directory(f"{git_dir}/sequencer"):
+        return Operation(name, commit, "git reset --merge")
+    return found._replace(go_on=f"{commit}, then {found.go_on}")
+
+
 def _parent() -> tuple[int, list[str]]:
     """The start time of the git process that runs this hook, and its words after `git`; none if unknown."""
+    return next(_gits(), (0, []))
+
+
+def _gits() -> Iterator[tuple[int, list[str]]]:
+    """The git processes around this hook, as `_parent` gives the innermost."""
     pid = getppid()
     for _ in range(4):
         name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
@@ -132,9 +170,8 @@ def _parent() -> tuple[int, list[str]]:
             break
         if name == b"git":
             words = read_file(f"/proc/{pid}/cmdline").decode("utf-8", "surrogateescape").split("\0")
-            return started_at(pid), words[1:]
+            yield started_at(pid), words[1:]
         pid = int(rest.split()[1])
-    return 0, []
 
 
 def _verb(words: list[str]) -> str:

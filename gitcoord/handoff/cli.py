@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.errors import UsageError
+from gitcoord.base.errors import UsageError, refused
 from gitcoord.base.names import listed, printable, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.handoff import service as app
@@ -159,7 +159,8 @@ def body(text: str) -> list[str]:
 
 
 def accept(call: Call, values: Values, words: list[str]) -> int:
-    result: Record = app.accept(call.ctx, call.actor(), words[0], without_commits=bool(values.get("without-commits")))
+    id = words[0] if words else _only_one(call)
+    result: Record = app.accept(call.ctx, call.actor(), id, without_commits=bool(values.get("without-commits")))
     call.screen.answer(result)
     verb = "accepted before:" if result["repeated"] else "accepted"
     call.screen.say(f"{verb} {result['id']} from {result['from']}")
@@ -170,6 +171,20 @@ def accept(call: Call, values: Values, words: list[str]) -> int:
     _warn(call, result, f"it lies in {result['from']}'s work tree")
     call.screen.hint(*_to_branch(call, str(result["branch"])), f"read it: git handoff show {result['id']}")
     return 0
+
+
+def _only_one(call: Call) -> str:
+    """The handoff that waits for this agent, where it is the only one."""
+    call.recent()
+    listed: list[Record] = app.listing(call.ctx, call.actor())["handoffs"]
+    found = [row["id"] for row in listed if row["for_you"]]
+    if not found:
+        raise refused("no-handoff", "no handoff waits for you", "see which there are: git handoff list --all")
+    if len(found) > 1:
+        raise UsageError(
+            "more than one handoff waits for you: say which", hints=tuple(f"git handoff accept {id}" for id in found)
+        )
+    return str(found[0])
 
 
 def _to_branch(call: Call, branch: str) -> list[str]:

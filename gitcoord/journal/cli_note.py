@@ -33,6 +33,7 @@ def note(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(
         f"note {result['seq']} on {printable(str(result['path']))}: each agent that works there is shown it once"
     )
+    _say_absent(call, str(result["path"]), f"; to take the note away: git coord note --remove {result['seq']}")
     return 0
 
 
@@ -60,7 +61,16 @@ def _show(call: Call, path: str) -> int:
         call.screen.say(f"{row['seq']}  {lines([row])[0]}", *lines([row])[1:], f"    {_readers(row['seen'])}")
     if not result["notes"] and not call.screen.json:
         call.screen.note("there are no notes")
+        _say_absent(call, path)
     return 0
+
+
+def _say_absent(call: Call, path: str, then: str = "") -> None:
+    """A slip of the finger is no error, since a note may be about what is yet to be made."""
+    if path and not call.screen.json:
+        from gitcoord.claims.cli_new import absent_lines
+
+        call.screen.note(*(line + then for line in absent_lines(call, path)))
 
 
 def _readers(seen: list[Row]) -> str:

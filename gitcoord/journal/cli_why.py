@@ -48,4 +48,8 @@ def why(call: Call, values: Values, words: list[str]) -> int:
         known = call.ctx.snapshot is not None and words[0] in call.ctx.snapshot.state.names("agents")
         if known and not call.screen.json:
             call.screen.hint(f"what that agent did: git coord log --agent {words[0]}")
+        elif item.space == "path" and not call.screen.json:
+            from gitcoord.claims.cli_new import absent_lines
+
+            call.screen.note(*absent_lines(call, item.name))
     return 0

@@ -29,6 +29,10 @@ def say_landed(call: Call, order: Order, result: Row) -> None:
     screen.say(*(f"{printable(row['from'])} is {printable(row['to'])} there" for row in result.get("renumbered", ())))
     if result["released"]:
         screen.say(f"released {printable(', '.join(result['released'][:10]))}")
+    if "granted_to" in result:
+        from gitcoord.claims.cli_trunk import granted_lines
+
+        screen.say(*granted_lines(result))
     if result.get("told"):
         screen.say(f"told {', '.join(result['told'])}, who had the intent to write there")
     if result["task"]:

@@ -33,6 +33,7 @@ from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.roles import may_not_land
+from gitcoord.sessions.admission import halted
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
@@ -114,6 +115,7 @@ class Command:
         return landing.run(checks.run, takes=True, age=RECENT)
 
     def _in_turn(self, landing: Landing, items: tuple[Item, ...], checks: Checks) -> Row:
+        raise_if(halted(read_snapshot(self._ctx).state))  # before it waits
         self._trunk.fetch_along(on=True)
         if self._trunk.rules().lanes == 1:
             self._turn.ask(items, self._ask)

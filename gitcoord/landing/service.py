@@ -179,7 +179,7 @@ class Landing:
         moved = {} if old == new else self._push(begin) if self.ctx.remote else self._move_here(begin, seq)
         result = transact(self.ctx, land_event.decide, Land(self.actor, self.actor.agent, seq))
         gone = released(items) if result["landed"] else []  # the turn was lost meanwhile, and the record with it
-        return {**moved, "seq": seq, "released": gone, **_lost(result)}
+        return {**moved, "seq": seq, "released": gone, **_told(result)}
 
     def _commit_together(self, begin: Begin) -> Row:
         """Events and trunk in one atomic push to the remote."""
@@ -198,7 +198,7 @@ class Landing:
         result = transact(self.ctx, rule, begin._replace(together=True), moving=moving)
         if self.trunk.known() != begin.new:
             self.trunk.fetch()  # git notes what it has pushed, if the settings let it
-        return {"seq": result["seq"], "released": released(begin.items), **_lost(result)}
+        return {"seq": result["seq"], "released": released(begin.items), **_told(result)}
 
     def _push(self, begin: Begin) -> Row:
         """Trunk alone, where the remote takes no atomic pushes."""
@@ -244,8 +244,9 @@ class Landing:
         )
 
 
-def _lost(result: Row) -> Row:
-    return {"lost": result["lost"]} if "lost" in result else {}
+def _told(result: Row) -> Row:
+    """What the agent lost, and the requests of others that this landing granted."""
+    return {key: result[key] for key in ("lost", "granted_to") if key in result}
 
 
 def finish_open(ctx: Context, actor: Actor, trunk: Trunk) -> list[OpenLanding]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import Refusal
 from gitcoord.base.names import CONFIG, shell_word, shown
 from gitcoord.claims.model import Claim
 from gitcoord.claims.requests import Request
@@ -58,6 +59,13 @@ def of_halt(halt: Halted | None) -> list[Need]:
     why = f": {halt.reason}" if halt.reason else ""
     words = f"HALTED by {halt.by}{why}; nobody acts until a person ends it"
     return [Need("halt", halt.by, words, "git coord unhalt", f"event {halt.seq}", since=halt.at)]
+
+
+def of_killed(agent: str, refusal: Refusal | None) -> list[Need]:
+    """The reader was killed, by the refusal that all of its commands get."""
+    if refusal is None:
+        return []
+    return [Need("killed", agent, refusal.message, refusal.hints[0], f"record of {agent} in the ledger", agent)]
 
 
 def of_approvals(approvals: Iterable[Approval], *, may_approve: bool) -> list[Need]:

@@ -21,7 +21,7 @@ from gitcoord.landing.model import landing_queue, open_landings
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.ledger.named_ledger import warn_before_pull
-from gitcoord.ledger.sessions import Actor, Expiry, expiry_of
+from gitcoord.ledger.sessions import Actor, Expiry, dead, expiry_of
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
@@ -70,7 +70,7 @@ def overview(ctx: Context, actor: Actor | None, *, beats: bool = True, looks: bo
     ]
     warnings = [*found.early_warnings(), *_conflicts(ctx, snapshot.state, looks=looks)]
     return {
-        **_model(snapshot, found, actor, needs.of_ledger(untrusted, helps), here, warnings),
+        **_model(snapshot, found, actor, [*needs.of_ledger(untrusted, helps), *found.killed(actor)], here, warnings),
         **server_claims(ctx, snapshot, _rows_of, found.claim_rows),
         "unguarded": unguarded,
         "warnings": [*([untrusted] if untrusted else []), *warn_before_pull(ctx)],
@@ -230,6 +230,11 @@ class _Facts:
         turn = turn_item(self.trunk)
         turns = [row.claim.agent for row in self._held if row.claim.item == turn and not row.expired]
         return [*needs.of_waits(self._held, self.world.wall), *needs.of_landings(self.landings, turns)]
+
+    def killed(self, actor: Actor | None) -> list[Need]:
+        if actor is None or actor.person:
+            return []
+        return needs.of_killed(actor.agent, dead(self._state, self.world, actor.agent))
 
     def needs_here(self, actor: Actor | None) -> list[Need]:
         """Those that follow from work trees and notes of this clone too."""

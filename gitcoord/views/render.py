@@ -14,7 +14,7 @@ from gitcoord.views.urgency import LIVES, agents_first, claims_first, tasks_firs
 PATH, AGENT, TASK = "path", "agent", "task"
 _INDENT = "  "
 _ABOUT = {
-    "halt": AGENT, "task": TASK, "guard": AGENT, "deadlock": AGENT, "wait": PATH, "expired": PATH, "approval": PATH,
+    "halt": AGENT, "killed": AGENT, "task": TASK, "guard": AGENT, "deadlock": AGENT, "wait": PATH, "expired": PATH, "approval": PATH,
     "expiring": AGENT, "slow": PATH, "old-copy": PATH, "conflict": PATH, "deploy": PATH, "stalled": TASK,
 }  # fmt: skip
 

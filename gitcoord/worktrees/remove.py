@@ -160,10 +160,15 @@ def _require_merged(ctx: Context, tree: WorkTree) -> str:
         answer = count_commits(env, *revisions, tree=tree.path)
         count = int(answer.require(f"git rev-list in {tree.path} failed", StoreError).text)
     if count:
+        branch = (tree.ref if tree.ref != sync else "").removeprefix("refs/heads/")
         raise _refused(
             "unmerged",
             f"{count} commit(s) of '{tree.name}' are neither in '{printable(sync.removeprefix('refs/heads/'))}' nor on a remote",
-            hints=(f"see them: git log {tips[0][:12]} --not {shell_word(sync)} --remotes", "merge or push them first"),
+            hints=(
+                f"see them: git log {tips[0][:12]} --not {shell_word(sync)} --remotes",
+                "land them first: git coord land " + (shell_word(branch) if branch else "<branch>"),
+                "or push them",
+            ),
         )
     elsewhere = [t for t in all_trees(ctx) if t.ref == made and t.path != tree.path]
     return "" if made in (sync, LEDGER) or elsewhere else found[made]

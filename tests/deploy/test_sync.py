@@ -282,6 +282,9 @@ def test_pull_leaves_uncommitted_work_alone(shared: Shared) -> None:
     done = shared.world.coord("sync", "--pull", "--json")
     assert (done.code, done.json["error"]) == (1, "dirty") and "src/a.py" in done.json["message"]
     assert untouched(shared) == before
+    said = shared.world.coord("sync", "--pull").err
+    assert "put them away: git stash, and then git stash pop\n" in said and "git does not know" not in said
+    assert "would be clean" not in said
     shared.world.git("checkout", "-q", "src/a.py")
     assert shared.world.coord("sync", "--pull").code == 0
     assert (shared.world.top / "src/b.py").read_text() == "mine, elsewhere\n"
@@ -300,6 +303,14 @@ def test_pull_overwrites_no_file_that_git_does_not_know(shared: Shared, ignored:
     assert shared.world.coord("sync", "--pull", "--json").json["error"] == "dirty"
     assert untouched(shared) == before
     assert (shared.world.top / "secret.env").read_text() == "mine\n"
+    said = shared.world.coord("sync", "--pull").err
+    assert (
+        "hint: git does not know secret.env, and git stash leaves it: put it aside, mv secret.env secret.env.mine\n"
+        in said
+    )
+    assert "commit them" not in said and "would be clean" not in said
+    (shared.world.top / "secret.env").rename(shared.world.top / "secret.env.mine")
+    assert shared.world.coord("sync", "--pull").code == 0
 
 
 def test_pull_leaves_staged_work_alone(shared: Shared) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from copy import copy
 from pathlib import Path
 
 import pytest
 
 from tests.cli.support import Done
 from tests.gates.places import CHAIN, Place
+from tests.support import CLAIM, forked_script
 
 
 @pytest.fixture
@@ -48,6 +50,41 @@ def test_the_hooks_are_taken_out_of_all(places: list[Place], tmp_path: Path) -> 
         place.stand_in.unlink()
         place.git("commit", "-q", "--allow-empty", "-m", "nobody is locked out")
     assert (places[1].top / ".husky/pre-commit").read_text() == "true\n"
+
+
+def moved(place: Place, tmp_path: Path) -> Place:
+    """The clone at another place. Its hooks ask the gate itself."""
+    place.script(place.stand_in, forked_script(CLAIM))
+    clone = copy(place)
+    clone.top = place.top.rename(tmp_path / "moved")
+    return clone
+
+
+def test_a_clone_that_was_moved_is_noted_at_its_next_commit(places: list[Place], tmp_path: Path) -> None:
+    old, clone = f"{places[0].top}/.git", moved(places[0], tmp_path)
+    assert f"not there any more: {old}\n" in ask(tmp_path, places[2]).err
+    done = clone.try_git("commit", "-q", "--allow-empty", "-m", "x", env=home(tmp_path))
+    assert done.code == 0, done
+    rows = ask(tmp_path, places[2], "--json").json
+    assert {row["path"] for row in rows["repositories"]} == {f"{places[1].top}/.git", f"{clone.top}/.git"}
+    assert rows["gone"] == [old]
+
+
+def test_a_clone_that_was_moved_is_noted_by_setup(places: list[Place], tmp_path: Path) -> None:
+    clone = moved(places[0], tmp_path)
+    assert "nothing to do" in clone.coordinate("setup", "--no-tools", env=home(tmp_path)).out
+    assert f"{clone.top}/.git: hooks\n" in ask(tmp_path, places[2]).out
+
+
+def test_inside_a_clone_that_was_moved_its_hooks_are_taken_out(places: list[Place], tmp_path: Path) -> None:
+    """As its hooks say once gitcoord is gone."""
+    clone = moved(places[0], tmp_path)
+    assert f"{clone.top}/.git: hooks\n" in ask(tmp_path, clone).out
+    assert f"{clone.top}/.git" not in ask(tmp_path, places[2]).out
+    done = ask(tmp_path, clone, "--uninstall-hooks")
+    assert done.code == 0 and f"took the hooks out of {clone.top}/.git\n" in done.out, done
+    clone.stand_in.unlink()
+    clone.git("commit", "-q", "--allow-empty", "-m", "nobody is locked out")
 
 
 def test_an_agent_may_not(places: list[Place], tmp_path: Path) -> None:

@@ -98,6 +98,58 @@ def test_a_refused_end_is_gone_on_with_under_a_claim(project: Project, name: str
     assert followed.code == 0 and project.git("show", "main:shared/a") == "side", followed
 
 
+PICKS = {
+    "cherry-pick": ("cherry-pick", "side"), "cherry-picks": ("cherry-pick", "side~1", "side"), "revert": ("revert", "--no-edit", "side"),
+    "revert with an editor": ("-c", "core.editor=true", "revert", "--edit", "side"),
+    "reverts": ("revert", "--no-edit", "side", "side~1"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def picks(tmp_path: Path) -> Project:
+    """Two commits on `side`, one after the other, change shared/a and shared/b. Nothing conflicts, and free/x is changed, not committed."""
+    made = Project(tmp_path, SHARED)
+    made.branch("side")
+    made.commit({"shared/b": "side\n", "shared/new": "side\n"})
+    made.commit({"shared/a": "side\n"})
+    made.switch("main")
+    return made
+
+
+def refused_pick(picks: Project, words: tuple[str, ...]) -> tuple[Done, dict[str, str]]:
+    """The refusal, and what main has afterwards where it was gone on with."""
+    there = {"shared/a": "side", "shared/b": "side"}
+    if "revert" in words:
+        picks.unhooked("reset", "-q", "--hard", "side")
+        there = {path: picks.git("show", f"origin/main:{path}") for path in there}
+    picks.write({"free/x": "mine\n"})
+    done = picks.try_git(*words, agent="alice")
+    assert refused(done, "unclaimed") and picks.git("diff", "--cached", "--name-only"), done
+    return done, there if "side~1" in words else {"shared/a": there["shared/a"]}
+
+
+@pytest.mark.parametrize("words", PICKS.values(), ids=list(PICKS))
+def test_a_refused_pick_is_gone_on_with_under_a_claim(picks: Project, words: tuple[str, ...]) -> None:
+    done, there = refused_pick(picks, words)
+    picks.claim("shared", agent="alice")
+    assert "is staged; then go on" in hints_of(done)[-1], done
+    *go_on, _ = commands_in(hints_of(done)[-1])
+    assert [follow(picks, command, "alice").code for command in go_on] == [0] * len(go_on)
+    assert {path: picks.git("show", f"main:{path}") for path in there} == there
+    assert picks.git("status", "--porcelain") == "M free/x"
+
+
+@pytest.mark.parametrize("words", PICKS.values(), ids=list(PICKS))
+def test_a_refused_pick_is_put_back_and_nothing_else(picks: Project, words: tuple[str, ...]) -> None:
+    done, _ = refused_pick(picks, words)
+    picks.write({"free/untracked": "mine\n"})
+    assert follow(picks, commands_in(hints_of(done)[-1])[-1], "alice").code == 0
+    assert picks.git("status", "--porcelain").splitlines() == ["M free/x", "?? free/untracked"]
+    assert not picks.git("diff", "--cached")
+    assert (picks.top / "free/x").read_text() == "mine\n"
+    assert not picks.coord("sync", agent="alice").err.count("under way")
+
+
 def test_a_merge_that_lacks_released_work_is_put_back_first(project: Project) -> None:
     project.unhooked("reset", "-q", "--hard", "origin/main")
     project.work("bob", "bobs", {"shared/b": "bob's\n"})

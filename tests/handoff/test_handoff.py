@@ -54,6 +54,17 @@ def test_from_new_to_accepted(world: World) -> None:
     clean(world)
 
 
+def test_the_only_one_is_accepted_without_its_id(world: World) -> None:
+    none = world.handoff("accept", agent="bob")
+    assert none.code == 1 and "no handoff waits for you" in none.err
+    others = world.handoff("new", "--to", "carol", *SAID, "--json", agent="frank").json["id"]
+    mine = world.handoff("new", "--to", "bob", *SAID, "--json").json["id"]
+    assert world.handoff("accept", "--json", agent="bob").json["id"] == mine != others
+    again = [world.handoff("new", "--to", "bob", *SAID, "--json", agent=agent).json["id"] for agent in ("dora", "eve")]
+    several = world.handoff("accept", agent="bob")
+    assert several.code == 2 and all(f"hint: git handoff accept {id}\n" in several.err for id in again), several
+
+
 def test_work_of_trunk_that_was_brought_in_is_not_handed_over(world: World) -> None:
     world.git("checkout", "-q", "-b", "fix", "HEAD~1")
     world.commit({"src/b.py": "mine\n"}, "the printer")

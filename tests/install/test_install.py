@@ -346,7 +346,7 @@ def test_hooks_that_stay_say_what_to_do_without_gitcoord(hooked: tuple[Home, lis
     assert result.returncode == 0 and str(repositories[0]) in result.stdout and "--hooks" in result.stderr
     refused = commits(home, repositories[0])
     assert refused.returncode != 0 and "./install.sh --uninstall --hooks" in refused.stderr
-    first, _, then = refused.stderr.partition("hint: to leave it for good, a person then runs: ")
+    first, _, then = refused.stderr.partition("hint: to leave it for good, a person then runs in this repository: ")
     assert "install gitcoord again" in first and "git coord" in then
     assert "git coord" not in first and "git claim" not in first, "these commands are gone until then"
     home.ok(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
@@ -368,6 +368,19 @@ def test_an_agent_takes_no_hooks_out_by_uninstalling(hooked: tuple[Home, list[Pa
     result = home.run(INSTALLER, "--uninstall", "--hooks")
     assert f"the hooks stay in {repositories[0]}" in result.stderr
     assert commits(home, repositories[0]).returncode != 0
+
+
+def test_uninstalling_in_a_clone_that_was_moved_takes_its_hooks_out(hooked: tuple[Home, list[Path]]) -> None:
+    """Also long after: its hooks stand there, and the list is gone."""
+    home, repositories = hooked
+    clone = repositories[0].rename(repositories[0].parent / "moved")
+    result = home.run(INSTALLER, "--uninstall", "--hooks", GITCOORD_AGENT="")
+    assert f"  {repositories[0]}/.git\n" in result.stderr and "not there any more" in result.stderr
+    refused = commits(home, clone)
+    assert refused.returncode != 0 and "runs in this repository" in refused.stderr
+    said = home.ok(INSTALLER, "--uninstall", "--hooks", cwd=clone, GITCOORD_AGENT="")
+    assert f"took the hooks out of {clone}/.git\n" in said
+    assert commits(home, clone).returncode == 0
 
 
 HUSKY = 's=.husky/${0##*/}\n[ ! -f "$s" ] || sh -e "$s" "$@"\n'

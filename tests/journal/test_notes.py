@@ -128,10 +128,20 @@ def test_whoever_claims_is_shown_it_once(world: World) -> None:
     assert "note" not in world.claim("src/a.py", agent="bob").out
     notes = holds(world.coord("note", "--json"), "notes")["notes"]
     assert [(note["seq"], [seen["agent"] for seen in note["seen"]]) for note in notes] == [(row["seq"], ["bob"])]
-    assert "seen by bob" in world.coord("note", "src").out and world.coord("note", "doc").err == "there are no notes\n"
+    assert "seen by bob" in world.coord("note", "src").out and "there are no notes\n" in world.coord("note", "doc").err
     refused(world.coord("note", "--remove", str(row["seq"]), "--json", agent="bob"), "person", 1)
     world.coord("note", "--remove", str(row["seq"]))
     assert holds(world.coord("note", "--json"), "notes")["notes"] == []
+
+
+def test_a_path_that_does_not_exist_is_named(world: World) -> None:
+    there, slip, nowhere = (
+        world.coord("note", path, "-m", "mind").err for path in ("src/a.py", "src/aa.py", "nowhere")
+    )
+    assert "there is no" not in there and "git coord note --remove" in slip
+    assert slip.startswith("note: there is no src/aa.py here; did you mean src/a.py?; to take")
+    assert nowhere.startswith("note: there is no nowhere here; to take")
+    assert world.coord("note", "doc").err == "there are no notes\nnote: there is no doc here\n"
 
 
 def test_the_claim_tells_it_as_json(world: World) -> None:

@@ -69,6 +69,8 @@ def test_handed_over_and_written_about(world: World) -> None:
 def test_what_nobody_ever_did(world: World) -> None:
     done = world.coord("why", "nothing")
     assert (done.code, done.out) == (0, "nothing is on record about it\n")
+    assert done.err == "note: there is no nothing here\n"
+    assert world.coord("why", "src/a.py").err == "" and "mean src/a.py?" in world.coord("why", "src/aa.py").err
     world.take("x")
     world.claim("release", "x")
     assert world.coord("why", "x").out.endswith("now nobody holds it\n")
@@ -182,4 +184,4 @@ def rewind(world: World, commit: str) -> None:
 def test_of_an_agents_name_the_log_is_named(world: World) -> None:
     world.take("src/a.py")
     assert world.coord("why", "alice").err == "hint: what that agent did: git coord log --agent alice\n"
-    assert "src/a.py" in world.coord("log", "--agent", "alice").out and world.coord("why", "nobody").err == ""
+    assert "src/a.py" in world.coord("log", "--agent", "alice").out and "hint" not in world.coord("why", "nobody").err

@@ -50,6 +50,15 @@ def test_evil_checks(world: World, kind: str) -> None:
     trunk.nothing_left()
 
 
+def test_during_a_halt_nothing_waits_for_its_turn_or_is_checked(world: World) -> None:
+    trunk = Trunk(world, policy="[land]\n\tcheck = touch ../checked\n")
+    trunk.branch("alice", {"a": "x\n"})
+    assert world.person("halt", "-m", "stop").code == 0
+    done = trunk.land("alice", "--wait", "2s")
+    assert done.code == 1 and "everything was halted" in done.err and "queue" not in done.err, done
+    assert not (trunk.top.parent / "checked").exists()
+
+
 def test_a_branch_that_changes_the_check_is_checked_by_trunks(world: World) -> None:
     trunk = Trunk(world, policy="[land]\n\tcheck = false\n")
     trunk.branch("alice", {".gitcoord/config": "[land]\n\tcheck = true\n", "new": "x\n"})

@@ -32,6 +32,16 @@ def test_a_claim_on_everything_is_released_where_something_landed(world: World) 
     trunk.nothing_left()
 
 
+def test_the_agent_that_waited_for_what_is_released_is_named(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"dir/a": "x\n"})
+    trunk.branch("bob", {"b": "x\n"})
+    _claim(trunk, "alice", "dir")
+    assert world.claim("--queue", "dir", agent="bob").code == 3
+    done = trunk.land("alice")
+    assert done.code == 0 and "released dir\ndir goes to bob, who waited\n" in done.out, done
+
+
 def test_a_claim_is_found_where_case_is_folded(tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
     trunk = Trunk(World(tmp_path / "repo", ledger=True, fold=True))

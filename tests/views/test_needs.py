@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.errors import Refusal
 from gitcoord.claims.model import WRITE, Claim, Item
 from gitcoord.claims.requests import Request
 from gitcoord.gates.model import Approval
@@ -31,6 +32,12 @@ def test_a_halt() -> None:
     (need,) = needs.of_halt(Halted("ada", "stop it", 9, 5))
     assert need.message.startswith("HALTED by ada: stop it") and need.source == "event 9" and need.since == 5
     assert needs.of_halt(None) == []
+
+
+def test_the_reader_was_killed() -> None:
+    (need,) = needs.of_killed("bob", Refusal("killed", "'bob' was killed", hints=("ask",)))
+    assert (need.message, need.help) == ("'bob' was killed", "ask")
+    assert needs.of_killed("bob", None) == [] and needs.divided([need], "bob") == ([need], [])
 
 
 def test_approvals_that_nobody_answered_for_those_who_may() -> None:

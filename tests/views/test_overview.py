@@ -39,6 +39,14 @@ def test_nothing_needs_you(world: World) -> None:
     assert row["claims"][0]["source"] == f"event {row['claims'][0]['token']}, heartbeat of alice"
 
 
+def test_a_killed_agent_is_told_so_first_and_others_are_not(world: World) -> None:
+    world.take("src/a.py")
+    assert world.person("kill", "alice").code == 0
+    shown = world.coord("status").out.splitlines()
+    assert "'alice' was killed" in shown[1] and "git coord revive alice" in shown[2], shown
+    assert "killed" not in kinds(overview(world, "bob")["needs_you"])
+
+
 def test_an_expired_claim_is_news_only_with_uncommitted_work_here(world: World) -> None:
     world.take("src/a.py")
     world.fall_silent("alice")

@@ -307,6 +307,7 @@ def test_unmerged_commits_stay(world: World) -> None:
     assert "1 commit(s) of 'fix' are neither in 'main' nor on a remote" in str(row["message"])
     world.git("branch", "other", "fix")
     stays(world, place, "unmerged")
+    assert "land them first: git coord land fix" in done(world, "fix").json["hints"]
     world.git("update-ref", "refs/remotes/origin/fix", "fix")
     assert done(world, "fix").code == 0
 

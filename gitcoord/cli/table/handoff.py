@@ -44,7 +44,7 @@ VERBS = {
     "accept": row(
         "Take it over: claims, task and branch are yours from now on.",
         "handoff.cli:accept",
-        "ID",
+        "[ID]",
         Option("without-commits", "flag", "Also if commits that belong to it cannot be had."),
         QUIET,
         example="accept h31",

@@ -13,7 +13,9 @@ from gitcoord.gates.hooks.cli import registry
 from gitcoord.gates.hooks.files import look
 from gitcoord.gates.hooks.managers import CALLED, EVENTS
 from gitcoord.gates.hooks.text import is_ours
+from gitcoord.git.commands.refs import common_dir
 from gitcoord.git.commands.settings import unset_in_file
+from gitcoord.git.process import clean_environ
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
@@ -21,6 +23,7 @@ _CLIENT = [f"{place}{event}" for event in EVENTS for place in ("hooks/", "hooks/
 _SERVER = ["hooks/pre-receive", "hooks/pre-receive.d/gitcoord"]
 # What joining a remote's ledger added to its `fetch`; install.sh has the same.
 _FETCHED = r"^[+]refs/(heads/gitcoord(-sessions/[*])?|gitcoord/sessions/[*]|claims/[*]):"
+_SHOWN = 5
 
 
 class Repository(NamedTuple):
@@ -33,23 +36,30 @@ class Repository(NamedTuple):
 
 def repositories(call: Call, values: Values, words: list[str]) -> int:
     """Show the repositories with hooks of gitcoord; with --uninstall-hooks take these away, where a person may."""
-    found = known()
+    noted = _noted(call)
+    found = known(noted)
     removed: list[str] = []
     if values.get("uninstall-hooks"):
         for each in found:
             if each.hooks and _take_out(call, each.path):
                 removed.append(each.path)
-        found = known()
-        for path in set(_noted()) - {each.path for each in found if each.hooks}:
+        found = known(noted)
+        for path in set(noted) - {each.path for each in found if each.hooks}:
             # Once the ledger is deleted at the remote, every fetch would fail for its name, and no gitcoord is left to help.
             unset_in_file(call.environ, r"^remote\..*\.fetch$", _FETCHED, file=f"{path}/config")
     rows = [each._asdict() for each in found]
+    gone = [path for path in noted if not Path(path).exists()]
     call.screen.answer(
-        {"repositories": rows, "removed": removed}, ok=not (values.get("uninstall-hooks") and any(found))
+        {"repositories": rows, "removed": removed, "gone": gone},
+        ok=not (values.get("uninstall-hooks") and any(found)),
     )
     for each in found:
         what = " and ".join(["hooks"] * each.hooks + ["the server's gate"] * each.server)
         call.screen.say(f"{printable(each.path)}: {what}")
+    if gone:
+        more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+        call.screen.note(f"note: not there any more: {printable(', '.join(gone[:_SHOWN]))}{more}")
+        call.screen.hint("where one was moved to, its hooks are still in it; run this there too")
     if not found:
         call.screen.say("no repository on this machine has hooks of gitcoord")
         return 0
@@ -61,10 +71,10 @@ def repositories(call: Call, values: Values, words: list[str]) -> int:
     return 1 if values.get("uninstall-hooks") else 0
 
 
-def known() -> list[Repository]:
-    """The repositories that were noted when hooks were installed, of those that still have some."""
+def known(noted: list[str]) -> list[Repository]:
+    """The repositories, of those that were noted, that still have hooks."""
     rows = []
-    for path in _noted():
+    for path in noted:
         server = _has(path, _SERVER)
         # A server's reference-transaction is none of the client's hooks.
         client = [name for name in _CLIENT if not server or not name.endswith("reference-transaction")]
@@ -72,12 +82,15 @@ def known() -> list[Repository]:
     return [row for row in rows if row.hooks or row.server]
 
 
-def _noted() -> list[str]:
+def _noted(call: Call) -> list[str]:
+    """The repositories that were noted by setup and hooks, and the one in which this runs, if that has hooks."""
     try:
         lines = Path(registry()).read_bytes().split(b"\n")
     except OSError:
-        return []
-    return list(dict.fromkeys(os.fsdecode(line) for line in lines if line))
+        lines = []
+    noted = [os.fsdecode(line) for line in lines if line]
+    here = common_dir(clean_environ(call.environ)).text
+    return list(dict.fromkeys([*noted, *(each.path for each in known([here] if here else []))]))
 
 
 def _has(path: str, names: list[str]) -> bool:

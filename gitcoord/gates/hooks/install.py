@@ -33,6 +33,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 CONFIGURED = (2, 54)  # the first git that runs hooks from its settings
 GATE = "gitcoord.gateRef"
 _ADDED = "hooks/gates"  # the gated refs that `install` added
+PLACE = "hooks/place"  # where this clone was when it was noted in the list of repositories
 
 
 class HookChange(NamedTuple):
@@ -138,16 +139,19 @@ def install(ctx: Context, found: HookPlan) -> None:
 
 
 def register(ctx: Context, registry: str) -> None:
-    """Note this repository for `install.sh --uninstall`. It is not needed to judge: a list that cannot be written is left."""
-    common = _places(ctx)[0].encode("utf-8", "surrogateescape")
+    """Note this repository, and where it is, for whoever uninstalls gitcoord. It is not needed to judge: a list that cannot be
+    written is left, and the next hook tries again."""
+    if not registry:
+        return
     try:
-        known = read_file(registry, 1 << 20).split(b"\n") if registry else [common]
-        if common not in known and b"\n" not in common:
+        common = common_dir(ctx.repo.env, ctx.repo.worktree).text.encode("utf-8", "surrogateescape")
+        if common not in read_file(registry, 1 << 20).split(b"\n") and b"\n" not in common:
             place = registry.rpartition("/")[0]
             make_directory(place.rpartition("/")[0])
             make_directory(place)
             append_file(registry, common + b"\n")
-    except OSError:
+        write_file(ctx.scratch(PLACE), ctx.repo.common_dir.encode("utf-8", "surrogateescape"))
+    except (OSError, StoreError):
         pass
 
 

@@ -122,7 +122,7 @@ function landingRows(landing) {
 
 // --- what needs somebody
 
-const KINDS = {task: "task", guard: "agent", deadlock: "agent", wait: "path", expired: "path", approval: "path", expiring: "agent", slow: "path", "old-copy": "path", conflict: "path", deploy: "path"};
+const KINDS = {task: "task", killed: "agent", guard: "agent", deadlock: "agent", wait: "path", expired: "path", approval: "path", expiring: "agent", slow: "path", "old-copy": "path", conflict: "path", deploy: "path"};
 
 // The detail of a landing has what its help would print.
 export function needRow(need, pressing) {
