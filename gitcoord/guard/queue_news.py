@@ -11,7 +11,7 @@ from gitcoord.ledger.sessions import Actor
 def queue_news(ctx: Context, actor: Actor) -> str:
     """The news that are due, each once."""
     news = news_or_none(ctx, actor)
-    lines = news_lines(news) if news is not None else []
+    lines = news_lines(ctx, news) if news is not None else []
     return "\n".join(f"gitcoord: {line}" for line in lines)
 
 
