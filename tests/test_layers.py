@@ -81,7 +81,7 @@ def sources() -> dict[str, list[Import]]:
 # The packages, lowest first: a module imports only from its own package and from those before it.
 PACKAGES = (
     "startup", "base", "git", "ledger", "validators", "policy", "sessions", "terminal", "claims", "deploy", "gates", "effects", "tasks",
-    "handoff", "journal", "worktrees", "landing", "world", "views", "server", "simulation", "shell", "guard", "audit", "cli", "mcp", "page",
+    "handoff", "journal", "worktrees", "radar", "landing", "world", "views", "server", "simulation", "shell", "guard", "audit", "cli", "mcp", "page",
 )  # fmt: skip
 
 # The rules: pure functions and records. They may know each other across packages, as events name what other packages keep; they
@@ -97,6 +97,7 @@ RULES = {
     "landing": "model",
     "ledger": "event format kinds nonces sessions state world",
     "policy": "model overlay parse roles waiting",
+    "radar": "model",
     "server": "retrace",
     "sessions": "admission",
     "tasks": "contracts model session_hooks waiters workers",

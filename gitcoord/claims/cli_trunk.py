@@ -53,30 +53,30 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
     rows = [row for c in claims if c["kind"] == "path" for row in released_below(state, str(c["path"]))]
     if not head or not rows:
         return []
-    missing = _not_fetched(ctx, rows)
-    found = {row.path for row in rows} - missing.keys()
-    lines = _lacked_line_pairs(missing.values(), "git fetch --all && git merge --autostash")
-    if not found:
-        return lines
     from gitcoord.gates.git_history import GitHistory
     from gitcoord.gates.judge import conflict_words
     from gitcoord.gates.lineage import Lineages
 
-    history = GitHistory(ctx, ctx.snapshot, found)
+    history = GitHistory(ctx, ctx.snapshot, {row.path for row in rows})
+    missing = [
+        row for row in _not_fetched(ctx, rows) if not history.had_since(row.base, head, row.path, row.mode, row.blob)
+    ]
+    lines = _lacked_line_pairs(missing, "git fetch --all && git merge --autostash")
+    found = {row.path for row in rows} - {row.path for row in missing}
     try:
-        lacked = Lineages(state, history, [], dict(zip(found, found))).lacked(head)
+        lacked = Lineages(state, history, [], dict(zip(found, found))).lacked(head) if found else []
     except CouldNotJudge as error:
         return [*lines, f"note: {error.message}", *(f"hint: {hint}" for hint in error.hints[:1])]
     clashes = {row.commit: conflict_words(history.conflicts(head, row.commit)) for row in lacked[:_MOST]}
     return [*lines, *_lacked_line_pairs(lacked, "git merge --autostash", clashes)][: 2 * _MOST]
 
 
-def _not_fetched(ctx: Context, rows: list[Released]) -> dict[str, Released]:
+def _not_fetched(ctx: Context, rows: list[Released]) -> Iterable[Released]:
     """The newest release of each path whose commit is not in this clone, and so not in the copy. A shallow clone may contain it all the same."""
     if exists(f"{ctx.repo.common_dir}/shallow"):
-        return {}
+        return []
     here = ctx.local.resolve([row.commit for row in rows])
-    return {row.path: row for row, oid in sorted(zip(rows, here), key=lambda pair: pair[0].seq) if oid is None}
+    return {row.path: row for row, oid in sorted(zip(rows, here), key=lambda pair: pair[0].seq) if oid is None}.values()
 
 
 def _lacked_line_pairs(rows: Iterable[Released], command: str, clashes: dict[str, str] | None = None) -> list[str]:

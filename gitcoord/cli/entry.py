@@ -90,9 +90,20 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
 
 
 def news_of(call: Call, *, granted_now: bool = False) -> tuple[Row, list[str]]:
-    """The news of the queue of claims for the actor. Nothing is loaded where nobody waits."""
-    if not call.ctx.may_have_news():
-        return {}, []
+    """The news for the actor: of the queue of claims, and of work that will conflict. Nothing is loaded where there are none."""
+    row, lines = _queue_news(call, granted_now=granted_now) if call.ctx.may_have_news() else ({}, [])
+    if call.ctx.may_have_warnings():
+        from gitcoord.radar.news import news_lines, radar_news
+
+        actor = call.actor_or_none()
+        conflicts = radar_news(call.ctx, actor.agent) if actor is not None else []
+        if conflicts:
+            row = {"news": {**row.get("news", {}), "conflicts": [conflict.to_json() for conflict in conflicts]}}
+            lines = [*lines, *news_lines(conflicts)]
+    return row, lines
+
+
+def _queue_news(call: Call, *, granted_now: bool) -> tuple[Row, list[str]]:
     from gitcoord.claims.news import news_lines, news_or_none
 
     actor = call.actor_or_none()

@@ -101,7 +101,7 @@ def refuse_nameless(screen: Screen, hook: str, outcome: Verdicts, problem: Usage
 
 
 def _persons_way(refused: list[Verdict]) -> tuple[str, ...]:
-    """What a person does whose editor has no terminal. What is only unclaimed, that person may then commit in the editor too."""
+    """The way of a person whose editor has no terminal. After the claim, the editor may commit what was only unclaimed."""
     from gitcoord.gates.judge import path_word
 
     paths = [path_word(verdict.path) for verdict in refused if verdict.rule == "unclaimed"]

@@ -7,7 +7,7 @@ is read for all judged paths at once.
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.base.names import is_oid, shell_word
+from gitcoord.base.names import is_oid, printable, shell_word
 from gitcoord.gates.history import NOTHING, file_at, parse_log
 from gitcoord.git.commands.objects import (
     commit_stand_in,
@@ -90,16 +90,17 @@ class GitHistory:
         every = f" {shell_word(name)} {shell_word(f'+refs/heads/*:refs/remotes/{name}/*')}" if name else ""
         return CouldNotJudge("this clone is shallow: history is missing", hints=(f"git fetch --unshallow{every}",))
 
-    def _require(self, *commits: str) -> None:
+    def _require(self, *commits: str, path: str = "") -> None:
         for commit, oid in zip(commits, self._ctx.store.resolve(commits)):
             if oid is None:
                 if self._is_shallow():
                     raise self._shallow()
+                on, word = (f" on {printable(path)}", shell_word(path)) if path else ("", "<path>")
                 raise LackingCommit(
-                    f"work that was released as {commit[:12]} is not in this copy, so nothing can be compared with it",
+                    f"work{on} that was released as {commit[:12]} is not in this copy, so nothing can be compared with it",
                     hints=(
                         "fetch it, from whichever branch it is on: git fetch --all",
-                        "or, if no fetch brings it since it was abandoned: git claim disown <path> --reason '...'",
+                        f"or, if no fetch brings it since it was abandoned: git claim disown {word} --reason '...'",
                     ),
                 )
 
@@ -130,7 +131,7 @@ class GitHistory:
     def _log(self, commits: list[str], *paths: str) -> Rows:
         code, out, complaint = log_steps(self._env, commits, [f":(top,literal){path}" for path in paths])
         if code:
-            self._require(*(commit.lstrip("^") for commit in commits))
+            self._require(*(commit.lstrip("^") for commit in commits), path=paths[0] if len(paths) == 1 else "")
             raise CouldNotJudge(f"git cannot read the history of {commits[0][:12]}: {complaint}")
         found: Rows = {}
         for step in parse_log([out]):
@@ -156,8 +157,23 @@ class GitHistory:
         if self.at(at, path) == [mode, blob] and blob:
             return True
         base = self._merge_base(released, at)
-        rows = self._touching([at, *([f"^{base}"] if base else [])], path)
+        return self._had(at, [base] if base else [], path, mode, blob)
+
+    def _had(self, at: str, beyond: list[str], path: str, mode: str, blob: str) -> bool:
+        rows = self._touching([at, *(f"^{oid}" for oid in beyond)], path)
         return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
+
+    @memoized
+    def absent(self, commits: list[str]) -> set[str]:
+        if self._is_shallow():
+            return set()
+        return {commit for commit, oid in zip(commits, self._ctx.store.resolve(commits)) if oid is None}
+
+    @memoized
+    def had_since(self, base: str, at: str, path: str, mode: str, blob: str) -> bool:
+        if self.at(at, path) == [mode, blob] and blob:
+            return True
+        return self._had(at, self._beyond(base), path, mode, blob)
 
     @memoized
     def _merge_base(self, one: str, other: str) -> str:

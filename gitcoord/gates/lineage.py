@@ -2,7 +2,8 @@
 
 A release records commit, mode and blob of every file that it changed. A parent of a change contains a release if the
 released commit is an ancestor of it, or some commit since the merge base had exactly the released mode and blob, or a clean
-merge with the release changes nothing at the path, or one of these holds for a later release that was built on it. Released
+merge with the release changes nothing at the path, or one of these holds for a later release that was built on it. Where the released
+commit is not here, as after a squash whose branch is deleted, any commit that had exactly the released file counts. Released
 work itself (the released commits, or a squash, rebase or merge of them) needs to contain only earlier releases. A merge above
 the change, among the commits that are judged, may also bring the release in.
 """
@@ -16,6 +17,7 @@ from gitcoord.ledger.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Protocol
 
     from gitcoord.gates.judge import Change, CommitChange
@@ -43,6 +45,12 @@ if TYPE_CHECKING:
 
         def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
             """Return whether a commit of `at`, since the merge base with the release, had exactly the released file."""
+
+        def absent(self, commits: list[str]) -> set[str]:
+            """Those commits that are not here, and that no commit here contains."""
+
+        def had_since(self, base: str, at: str, path: str, mode: str, blob: str) -> bool:
+            """Return whether `at`, or a commit below it that `base` does not contain, had exactly this file."""
 
         def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
             """Return whether some commit of `at` since the bases had this file, and `at` has another one now."""
@@ -88,6 +96,7 @@ class Lineages:
         for records in self._records.values():
             records.sort(key=lambda record: -record.seq)
         self._commits = {record.commit for records in self._records.values() for record in records}
+        self._absent: set[str] | None = None  # released commits that are not here
         self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): whether new contains old
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
@@ -95,9 +104,24 @@ class Lineages:
         """The newest release that this change lands, if it lands one."""
         key = step.oid, change.path
         if key not in self._sources:
-            records = self._records.get(change.path, ())
+            records = self._unsettled(step, change.path)
             self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
         return self._sources[key]
+
+    def _unsettled(self, step: CommitChange, path: str) -> Iterator[Released]:
+        """The releases of a path, but for those whose commit is not here and whose file all parents of the step have had: the step builds on
+        these, and lands nothing of them."""
+        for record in self._records.get(path, ()):
+            if not (step.parents and all(self._had_absent(parent, record) for parent in step.parents)):
+                yield record
+
+    def _had_absent(self, at: str, record: Released) -> bool:
+        """Is the released commit not here, while its file is in `at` or in a commit below it since the claim began?"""
+        if self._absent is None:
+            self._absent = self._history.absent(sorted(self._commits))
+        return record.commit in self._absent and self._history.had_since(
+            record.base, at, record.path, record.mode, record.blob
+        )
 
     def _lands(self, step: CommitChange, change: Change, record: Released) -> bool:
         left = [change.mode, change.blob]
@@ -144,7 +168,7 @@ class Lineages:
         """
         if step.oid not in self._first.get(change.path, ()):
             return None  # it builds on a commit that is judged too
-        records = self._records[change.path]
+        records = list(self._unsettled(step, change.path))
         source = next((record for record in records if self._is_part(step, record)), source)
         for record in records:
             if source is not None and record.seq >= source.seq:
@@ -222,7 +246,7 @@ class Lineages:
         return self._history.had(commit, at, path, record.mode, record.blob)
 
     def _contained(self, at: str, record: Released) -> bool:
-        if self._landed(at, record):
+        if self._had_absent(at, record) or self._landed(at, record):
             return True
         there = self._history.at(at, record.path)
         if self._history.merged(at, record.commit, record.path) == there:

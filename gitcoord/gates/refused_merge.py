@@ -94,7 +94,7 @@ def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned 
 
 
 def _written_by(words: list[str]) -> str:
-    """What a git command of these words has written before it moves a branch; '' for nothing, or for another command."""
+    """The kind of what a git command of these words has written before it moves a branch; '' for nothing, or for another command."""
     verb = _verb(words)
     if verb in ("merge", "pull"):
         return "" if any(option in words for option in _OTHER) else _FORWARD

@@ -70,15 +70,18 @@ def finish_bounded(child: Child, deadline: Deadline, *, sends: bool = False) -> 
     return Answer(code, b"".join(parts), deadline.message if late else complaint)
 
 
-def run_all_bounded(argvs: list[list[str]], env: dict[bytes, bytes], seconds: float) -> list[Answer]:
-    """Run these at once, and end those that have not ended after so many seconds. Nobody is asked at the terminal."""
+def run_all_bounded(argvs: list[list[str]], env: dict[bytes, bytes], seconds: float, most: int = _KEPT) -> list[Answer]:
+    """Run these at once, and end those that have not ended after so many seconds. Nobody is asked at the terminal.
+
+    `most`: bytes that are kept of each output.
+    """
     children = [Child(argv, env) for argv in argvs]
     for child in children:
         child.close_input()
-    return _finish_all(children, seconds, end_process_tree)
+    return _finish_all(children, seconds, end_process_tree, most)
 
 
-def _finish_all(children: list[Child], seconds: float, end: Callable[[Child], None]) -> list[Answer]:
+def _finish_all(children: list[Child], seconds: float, end: Callable[[Child], None], most: int = _KEPT) -> list[Answer]:
     """The answers of these children, to the end of each or of the time. The code is negative for one that was ended."""
     from select import POLLIN, poll
     from time import monotonic
@@ -91,7 +94,7 @@ def _finish_all(children: list[Child], seconds: float, end: Callable[[Child], No
         while reading and (left := until - monotonic()) > 0:
             for fd, _ in watch.poll(left * 1000 + 1):
                 chunk = posix.read(fd, 65536)
-                said[fd] = (said[fd] + chunk)[:_KEPT]
+                said[fd] = (said[fd] + chunk)[:most]
                 if not chunk:
                     watch.unregister(fd)
                     reading.discard(fd)

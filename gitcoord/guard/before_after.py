@@ -85,9 +85,9 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
 
 
 def _with_news(ctx: Context, actor: Actor, event: ToolEvent, answer: Answer) -> Answer:
-    """The answer, and what this agent is to be told about the queue of claims and about its own files."""
+    """The answer, and what this agent is to be told about the queue of claims, about other work and about its own files."""
     tells = answer.decision != ALLOW or event.tool in _TOLD_BEFORE
-    if ctx.may_have_news():
+    if ctx.may_have_news() or ctx.may_have_warnings():
         from gitcoord.guard.queue_news import keep_news, queue_news
 
         if tells:

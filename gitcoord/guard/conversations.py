@@ -53,7 +53,7 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
     if event.tool == _TELLS_TWICE and not _first_told(ctx, actor.agent):
         return Answer()
-    news = _queue_news(ctx, actor) if ctx.may_have_news() else []
+    news = _queue_news(ctx, actor) if ctx.may_have_news() or ctx.may_have_warnings() else []
     lines = brief_lines(result, MOST - len(news))
     lines = lines if "offline" in result else lines[1:]  # the agent need not know that this is a session
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"

@@ -1,4 +1,4 @@
-"""The news of the queue of claims in the guard's answers: a claim that is the agent's now, and who waits for what it holds."""
+"""News in the guard's answers: a claim that is the agent's now, who waits for what it holds, and whose work conflicts with its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from gitcoord.ledger.sessions import Actor
 
 def queue_news(ctx: Context, actor: Actor) -> str:
     """The news that are due, each once."""
-    news = news_or_none(ctx, actor)
+    news = news_or_none(ctx, actor) if ctx.may_have_news() else None
     lines = news_lines(ctx, news) if news is not None else []
+    if ctx.may_have_warnings():
+        from gitcoord.radar.news import news_lines as radar_lines
+        from gitcoord.radar.news import radar_news
+
+        lines += radar_lines(radar_news(ctx, actor.agent))
     return "\n".join(f"gitcoord: {line}" for line in lines)
 
 

@@ -112,6 +112,10 @@ class Context:
         waits = self.snapshot is not None and bool(self.snapshot.state.names("waits"))
         return waits or bool(list_files(f"{self.repo.scratch}/waiting"))
 
+    def may_have_warnings(self) -> bool:
+        """Return whether an agent of this clone is to be told that its work will conflict with another's."""
+        return bool(list_files(f"{self.repo.scratch}/radar/news"))
+
     def may_finish_landings(self) -> bool:
         """Return whether a landing is on record whose end is not, by the ledger as it was read last."""
         return self.snapshot is not None and bool(self.snapshot.state.names("landings"))

@@ -64,7 +64,7 @@ class Page:
                 self.live.close()
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
-                await asyncio.to_thread(self.live.end)
+                await self.live.end()
 
         details = {
             "path": lambda call, model, word: answers.path_detail(call, word),

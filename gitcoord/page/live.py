@@ -17,9 +17,11 @@ from gitcoord.base.codec import dumps
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import LEDGER
 from gitcoord.cli.caller import Caller, Row
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.watch import Follower, Place, place_now
 from gitcoord.page.answers import NEEDS
 from gitcoord.page.history import History, timeline_row
+from gitcoord.radar.kept import may_look, read_kept, standing_conflicts
 from gitcoord.terminal.call import Call
 from gitcoord.views.cli_top import look
 
@@ -36,6 +38,9 @@ class Live:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._thread = ThreadPoolExecutor(1, "gitcoord-page")
+        self._radar = ThreadPoolExecutor(1, "gitcoord-radar")
+        self._radar_caller = Caller()
+        self._around: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
         self._opened = asyncio.Event()
         self._streams: set[asyncio.Event] = set()
@@ -89,16 +94,25 @@ class Live:
             if not wrong and found["events"]:
                 self.events.extend(found["events"])
                 self._tell()
-            model, wrong = await self.ask(look)
+            found, wrong = await self.ask(_overview)
             self.looked_at = time.monotonic()
-            self.trouble = str(model["message"]) if wrong else ""
+            self.trouble = str(found["message"]) if wrong else ""
             if not wrong:
-                self.model = model
+                self.model = found["model"]
+                if found["may_look"] and (self._around is None or self._around.done()):
+                    self._around = asyncio.create_task(self._look_around())
             key = (self.trouble, _lasting(self.model))
             if key != self._key:
                 self._key = key
                 self.version += 1
             self._tell()
+
+    async def _look_around(self) -> None:
+        """Look for work that will conflict, beside all else: pages need not wait for that."""
+        loop = asyncio.get_running_loop()
+        found, wrong = await loop.run_in_executor(self._radar, self._radar_caller.ask, _look_around)
+        if not wrong and found["changed"]:
+            self._moved.set()
 
     def _news(self, call: Call) -> Row:
         """The events since the last look. After a rewind there is no way on: pages begin anew."""
@@ -166,10 +180,26 @@ class Live:
         self._opened.set()
         self._tell()
 
-    def end(self) -> None:
-        """Let the thread finish what it is at, and close the repository there."""
-        self._thread.submit(self._caller.close)
-        self._thread.shutdown()
+    async def end(self) -> None:
+        """Let the threads finish what they are at, and close the repository there."""
+        if self._around is not None:
+            await self._around
+        for thread, caller in ((self._radar, self._radar_caller), (self._thread, self._caller)):
+            thread.submit(caller.close)
+            await asyncio.to_thread(thread.shutdown)
+
+
+def _overview(call: Call) -> Row:
+    """The overview with what is known of work that will conflict, and whether it is time to look for that again."""
+    model = look(call, looks=False)
+    snapshot = call.ctx.snapshot
+    return {"model": model, "may_look": snapshot is not None and may_look(call.ctx, snapshot.state)}
+
+
+def _look_around(call: Call) -> Row:
+    before = read_kept(call.ctx).conflicts
+    after, _ = standing_conflicts(call.ctx, read_snapshot(call.ctx, trusting=True).state)
+    return {"changed": tuple(after) != before}
 
 
 def _lasting(model: Row) -> str:

@@ -17,8 +17,10 @@ from gitcoord.claims.cli_sleep import Bell
 from gitcoord.git.files import read_file
 from gitcoord.git.host import process_state
 from gitcoord.git.process import STARTED
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import parse_heartbeat
+from gitcoord.radar.around import around
 from gitcoord.sessions import service as sessions
 from gitcoord.terminal.call import Call
 
@@ -148,6 +150,7 @@ class Supervisor:
         try:
             if not sessions.beat(self._ctx, self._actor, patient=True):
                 self.warn("the session of this agent was ended by others")
+            self._look_around()
         except Refused:
             self.warn(f"'{self._actor.agent}' was killed: ending it")
             self._killed_at = time.monotonic()
@@ -155,6 +158,17 @@ class Supervisor:
         except (GitcoordError, OSError) as error:
             self.warn(f"no heartbeat: {error}")
         return min(_LONGEST, self._slot() / 3)
+
+    def _look_around(self) -> None:
+        """Look for work that will conflict, if that is due: agents are told of it at their next command."""
+        snapshot = self._ctx.snapshot
+        try:
+            if snapshot is not None and around(self._ctx, str(format_record(snapshot.state).sync)):
+                from gitcoord.radar.kept import standing_conflicts
+
+                standing_conflicts(self._ctx, snapshot.state)
+        except (GitcoordError, OSError):
+            pass  # the child goes on without
 
     def _slot(self) -> float:
         try:

@@ -55,8 +55,11 @@ def top(call: Call, values: Values, words: list[str]) -> int:
         return 130
 
 
-def look(call: Call) -> Row:
-    """The overview now. Where a remote decides, it is asked at most every few seconds; `offline` says why it could not be."""
+def look(call: Call, *, looks: bool = True) -> Row:
+    """The overview now. Where a remote decides, it is asked at most every few seconds; `offline` says why it could not be.
+
+    `looks`: look for work that will conflict if that is due.
+    """
     age: Row = {}
     if call.ctx.remote:
         from gitcoord.ledger.remote.fetch import refresh_if_older
@@ -64,7 +67,7 @@ def look(call: Call) -> Row:
         age = refresh_if_older(call.ctx, _REMOTE)
         if "offline" in age:  # looking changes nothing anyway
             age["offline"] = str(age["offline"]).removesuffix("; nothing was changed")
-    return {**overview(call.ctx, call.actor_or_none(), beats=False), **age}
+    return {**overview(call.ctx, call.actor_or_none(), beats=False, looks=looks), **age}
 
 
 class _Bell:

@@ -10,6 +10,11 @@ from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import Task
 from gitcoord.views.needs import Held, Need, late_waiters
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.radar.model import Conflict
+
+_MOST_PAIRS = 5  # of work that conflicts
 _LAST = 4  # a lease is near its end in the last quarter of its ttl
 
 
@@ -73,6 +78,29 @@ def of_old_copy(trunk: str, behind: int, names: list[str]) -> list[Need]:
     what = names[0] + (f" or {len(names) - 1} more" if len(names) > 1 else "")
     words = f"this work tree lacks {behind} commit{'s' * (behind != 1)} of '{trunk}' that changed {what}"
     return [Need("old-copy", names[0], words, "git coord sync --pull", "commits of this clone")]
+
+
+def of_conflicts(conflicts: list[Conflict], more: int) -> list[Need]:
+    """Work under way that will conflict: a row for each two pieces of work; of many the first ones."""
+    from gitcoord.radar.model import by_pair, sentence  # where nothing conflicts, nothing is loaded
+
+    pairs = by_pair(conflicts)
+    found = [
+        Need(
+            "conflict", rows[0].path, sentence(rows), f"land one of them first: git coord land; or wait for it: git claim --wait {shell_word(rows[0].path)}",
+            "work trees and branches of this clone", rows[0].sides[0].agent,
+        )
+        for rows in pairs[:_MOST_PAIRS]
+    ]  # fmt: skip
+    rest = len(pairs[_MOST_PAIRS:])
+    if rest or (more and found):
+        words = [f"{rest} more pairs of work under way"] if rest else []
+        words += [f"{more} more file{'s' * (more != 1)}"] if more else []
+        what = " and ".join(words)
+        found.append(
+            Need("conflict", "", f"{what} will conflict", "git coord radar", "work trees and branches of this clone")
+        )
+    return found
 
 
 def of_deploys(deploys: Iterable[Deploys]) -> list[Need]:

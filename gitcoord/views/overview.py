@@ -26,6 +26,7 @@ from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World
 from gitcoord.policy.roles import may_approve
+from gitcoord.radar.around import around
 from gitcoord.sessions.admission import halt_record
 from gitcoord.sessions.unguarded import unguarded_agents
 from gitcoord.sessions.worktree_notes import was_here
@@ -45,10 +46,11 @@ _PARTS = (
 )  # fmt: skip
 
 
-def overview(ctx: Context, actor: Actor | None, *, beats: bool = True) -> dict[str, object]:
+def overview(ctx: Context, actor: Actor | None, *, beats: bool = True, looks: bool = True) -> dict[str, object]:
     """The model, as `git coord status --json` prints it. A ledger that may not be used is shown too, with what is wrong.
 
     `beats`: send the heartbeat of the actor if one is due, as every command does. A view that stays open is no sign of life.
+    `looks`: look for work that will conflict if that is due; else what is known of it is shown.
     """
     untrusted, helps = _untrusted(ctx)
     snapshot = read_snapshot(ctx, agent=actor.agent if actor is not None else "", prefetch=_PARTS, trusting=True)
@@ -66,7 +68,7 @@ def overview(ctx: Context, actor: Actor | None, *, beats: bool = True) -> dict[s
         *needs.of_gates(gates, command_for(missing)),
         *needs.of_guards(unguarded),
     ]
-    warnings = found.early_warnings()
+    warnings = [*found.early_warnings(), *_conflicts(ctx, snapshot.state, looks=looks)]
     return {
         **_model(snapshot, found, actor, [*needs.of_ledger(untrusted, helps), *found.killed(actor)], here, warnings),
         **server_claims(ctx, snapshot, _rows_of, found.claim_rows),
@@ -74,6 +76,15 @@ def overview(ctx: Context, actor: Actor | None, *, beats: bool = True) -> dict[s
         "warnings": [*([untrusted] if untrusted else []), *warn_before_pull(ctx)],
         "missing_gates": gates,
     }
+
+
+def _conflicts(ctx: Context, state: State, *, looks: bool) -> list[Need]:
+    """Early warnings of work that will conflict. Where there is one work tree and no branch beside it, nothing is loaded."""
+    if not around(ctx, str(format_record(state).sync)):
+        return []
+    from gitcoord.radar.kept import standing_conflicts
+
+    return early.of_conflicts(*standing_conflicts(ctx, state, looks=looks))
 
 
 def overview_at(ctx: Context, snapshot: Snapshot, actor: Actor | None) -> dict[str, object]:

@@ -15,7 +15,7 @@ PATH, AGENT, TASK = "path", "agent", "task"
 _INDENT = "  "
 _ABOUT = {
     "halt": AGENT, "killed": AGENT, "task": TASK, "guard": AGENT, "deadlock": AGENT, "wait": PATH, "expired": PATH, "approval": PATH,
-    "expiring": AGENT, "slow": PATH, "old-copy": PATH, "deploy": PATH, "stalled": TASK,
+    "expiring": AGENT, "slow": PATH, "old-copy": PATH, "conflict": PATH, "deploy": PATH, "stalled": TASK,
 }  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> WorkTree:
     if not main and is_directory(path):
         git_dir = git_dir_of(without_location(ctx.repo.env), path).text
     noted: dict[str, str] = {}
-    if git_dir:
+    if git_dir and exists(f"{git_dir}/config.worktree"):
         listed = list_settings(ctx.repo.env, file=f"{git_dir}/config.worktree")
         noted = {} if listed.code else dict(parse_settings(listed.out))
     words = [noted.get(f"gitcoord.{key}", "") for key in ("tree", "agent", "by", "branch")]

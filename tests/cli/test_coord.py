@@ -159,7 +159,7 @@ def test_the_starter_policy_is_valid_and_binds_nothing_but_itself(plain: World) 
         line[1:] if line.startswith(";") else line.replace("\t;", "\t") for line in text.splitlines(keepends=True)
     )
     (plain.top / ".gitcoord/config").write_text(enabled)
-    assert PERSON in plain.git("config", "-f", ".gitcoord/config", "gitcoord.approver")
+    assert plain.git("config", "-f", ".gitcoord/config", "gitcoord.approver") == "you_at_example.com"
     plain.git("add", "-A")
     plain.git("commit", "-q", "-m", "policy")
     assert plain.git("check-attr", "gitcoord-claim", ".gitcoord/config").endswith(": set")

@@ -437,3 +437,38 @@ def test_many_commits_are_asked_for_at_once(past: Past, ledger: Ledger, releases
         assert asked == [("containing", "m1"), ("contained", "m0")], "whose part is it, and what is in its parent?"
     else:
         assert {kind for kind, _ in asked} == {"ancestor"}
+
+
+# --- released commits that are nowhere any more --------------------------------------------------------------------
+
+
+@pytest.fixture
+def squashed(past: Past, ledger: Ledger) -> Past:
+    """The work that bob released is on trunk as a squash, m1; his branch was deleted, and nobody has its commits."""
+    past.commit("m1", {"a": "aaab"}, "m0")
+    past.commit("b1", {"a": "aaab"}, "m0")
+    ledger.release("a", "b1", "m0", 5)
+    del past.parents["b1"], past.trees["b1"]
+    return past
+
+
+def test_the_squash_of_a_branch_that_was_deleted_is_built_on(squashed: Past, ledger: Ledger, many: bool) -> None:
+    mine = squashed.commit("m2", {"a": "baab"}, "m1")
+    assert held(ledger, mine, squashed.commit("m3", {"a": "bbab"}, "m2"), many=many) == []
+    assert held(ledger, squashed.index({"a": "bbbb"}, "m2"), many=many) == []
+
+
+def test_going_back_to_it_needs_a_claim_like_any_change(squashed: Past, ledger: Ledger) -> None:
+    squashed.commit("m2", {"a": "baab"}, "m1")
+    assert rules(ledger, squashed.commit("m3", {"a": "aaab"}, "m2")) == UNCLAIMED
+
+
+def test_the_same_content_from_before_the_claim_is_not_what_was_released(past: Past, ledger: Ledger) -> None:
+    past.commit("m1", {"a": "aaab"}, "m0")
+    past.commit("m2", {"a": "aaaa"}, "m1")
+    past.commit("b1", {"a": "aaab"}, "m2")
+    ledger.release("a", "b1", "m2", 5)
+    del past.parents["b1"], past.trees["b1"]
+    past.told["ancestor", "b1", "m2"] = False
+    with pytest.raises(KeyError):  # nothing can be compared: git says so
+        held(ledger, past.commit("m3", {"a": "baaa"}, "m2"))

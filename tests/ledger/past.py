@@ -95,11 +95,11 @@ class Past(Outside):
 
     def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
         self.asked.append(("contained", at))
-        return {commit: commit in self.before(at) for commit in commits}
+        return {commit: commit in self.before(at) for commit in commits if commit in self.parents}
 
     def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
         self.asked.append(("containing", old))
-        return {commit: old in self.before(commit) for commit in commits}
+        return {commit: old in self.before(commit) for commit in commits if commit in self.parents}
 
     def at(self, oid: str, path: str) -> list[str]:
         return list(self.trees[oid].get(path, NONE))
@@ -137,8 +137,13 @@ class Past(Outside):
         ]
 
     def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
-        since = self.work(self._base(released, at), at, path)
-        return any(row[1:] == [mode, blob] for row in since)
+        return self.had_since(self._base(released, at), at, path, mode, blob)
+
+    def absent(self, commits: list[str]) -> set[str]:
+        return {commit for commit in commits if commit not in self.parents}
+
+    def had_since(self, base: str, at: str, path: str, mode: str, blob: str) -> bool:
+        return any(row[1:] == [mode, blob] for row in self.work(base, at, path))
 
 
 def _merge_file(base: tuple[str, str], ours: tuple[str, str], theirs: tuple[str, str]) -> tuple[str, str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.deploy.model import FAILED, INTERRUPTED, OK, Deployed, Deploys
+from gitcoord.radar.model import Conflict, Side
 from gitcoord.views import early, needs
 from gitcoord.views.early import Lease
 from gitcoord.views.needs import Held
@@ -48,3 +49,17 @@ def test_a_target_whose_last_deploy_did_not_succeed() -> None:
     assert (row.subject, row.source, row.since) == ("@deploy/test", "event 9", 2)
     (row,) = early.of_deploys([Deploys("test", failed._replace(outcome=INTERRUPTED), None)])
     assert row.message == "the last deploy to test, by bob, was interrupted"
+
+
+def test_work_that_will_conflict_a_row_for_each_pair_and_how_many_more() -> None:
+    def side(agent: str) -> Side:
+        return Side(agent, agent, "", "", f"refs/heads/{agent}", "c" * 40, "", "", [])
+
+    rows = [Conflict("a b", "contents", (side("alice"), side(f"b{number}"))) for number in range(7)]
+    found = early.of_conflicts(rows, 3)
+    assert [row.kind for row in found] == ["conflict"] * 6
+    assert found[0].message == "alice (alice) and b0 (b0) will conflict in a b" and found[0].subject == "a b"
+    assert found[0].help.endswith("git claim --wait 'a b'") and found[0].agent == "alice"
+    assert found[-1].message == "2 more pairs of work under way and 3 more files will conflict"
+    assert (found[-1].help, found[-1].subject) == ("git coord radar", "")
+    assert len(early.of_conflicts(rows[:5], 0)) == 5 and early.of_conflicts([], 0) == []

@@ -12,7 +12,7 @@ VERBS = {**work.VERBS, **tasks.VERBS, **gates.VERBS, **ledger.VERBS}
 # The headings of the help, with the verbs and groups of verbs under each.
 HEADINGS = {
     "start here": "setup init start run demo teardown",
-    "everyday": "status top page commit sync land worktree note journal number once stop",
+    "everyday": "status top page radar commit sync land worktree note journal number once stop",
     "tasks and handoffs": "task dispatch",
     "rules and gates": "rules policy role approvals approve deny kill revive halt unhalt install-hooks uninstall-hooks repositories gate",
     "machines and servers": "deploy deploys server",

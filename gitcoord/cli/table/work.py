@@ -112,6 +112,14 @@ _EVERYDAY = {
         needs="starlette and uvicorn",
         json=False,  # its own says more
     ),
+    "radar": row(
+        "Show work under way that will conflict.",
+        "radar.cli:radar",
+        "",
+        Option("all", "flag", "Also the pairs that changed the same files and merge.", "a"),
+        example="radar",
+        opens="read",
+    ),
     "commit": row(
         "Commit exactly these files, whatever anybody has staged.",
         "worktrees.cli:commit",

@@ -122,7 +122,7 @@ function landingRows(landing) {
 
 // --- what needs somebody
 
-const KINDS = {task: "task", killed: "agent", guard: "agent", deadlock: "agent", wait: "path", expired: "path", approval: "path", expiring: "agent", slow: "path", "old-copy": "path", deploy: "path"};
+const KINDS = {task: "task", killed: "agent", guard: "agent", deadlock: "agent", wait: "path", expired: "path", approval: "path", expiring: "agent", slow: "path", "old-copy": "path", conflict: "path", deploy: "path"};
 
 // The detail of a landing has what its help would print.
 export function needRow(need, pressing) {
@@ -133,7 +133,7 @@ export function needRow(need, pressing) {
   return el("li", {class: pressing ? undefined : "other"},
     el("strong", {class: "kind", text: need.kind}),
     el("div", null,
-      kind ? link(kind, subject, need.message, 500) : bdi(need.message, 500),
+      kind && subject ? link(kind, subject, need.message, 500) : bdi(need.message, 500),
       el("p", {class: "dim"}, need.help && need.kind !== "landing" ? el("code", null, bdi(need.help, 300)) : "", " ", el("span", null, "[", bdi(need.source, 100), need.since ? ", " : "", when(need.since), "]"))),
     buttons);
 }

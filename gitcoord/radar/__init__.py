@@ -1,0 +1,1 @@
+"""Work under way that will conflict, seen before any of it lands."""
