@@ -8,6 +8,7 @@ from gitcoord.claims.released import Released, released_below
 from gitcoord.git.commands.objects import count_changes
 from gitcoord.git.commands.worktrees import changed_files
 from gitcoord.git.files import exists
+from gitcoord.git.operations import under_way
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.startup.annotations import Iterable
@@ -32,7 +33,8 @@ def old_copy_lines(ctx: Context, claims: list[Row]) -> list[str]:
 def _update(ctx: Context) -> str:
     """The command that brings trunk in. `sync --pull` refuses where that would touch uncommitted changes."""
     tips = set(_trunk(ctx)[1]) - {ctx.local.target("HEAD")}
-    if len(tips) != 1 or not changed_files(ctx.repo.env, "HEAD", ctx.repo.worktree).entries:
+    clean = under_way(ctx.repo.git_dir) or not changed_files(ctx.repo.env, "HEAD", ctx.repo.worktree).entries
+    if len(tips) != 1 or clean:  # a merge that is under way ends first, and takes its changes along
         return "git coord sync --pull"
     return f"git merge --autostash {tips.pop()[:12]}"
 

@@ -210,7 +210,7 @@ def news_lines(ctx: Context, news: News) -> list[str]:
 
 
 def _lacked(ctx: Context, rows: list[Record]) -> list[str]:
-    """What this copy lacks of what was granted, as a claim says it; each with the command that brings it."""
+    """Work on these paths that this copy lacks, as a claim says it; each with the command that brings it."""
     from gitcoord.claims.cli_trunk import lacked_lines, old_copy_lines
 
     try:
