@@ -8,6 +8,8 @@ from collections.abc import Callable, Container, Mapping
 from gitcoord.audit.model import ADVICE, BAD, UNKNOWN, Check, ask, ok
 from gitcoord.base.names import CONFIG, shell_word
 from gitcoord.gates.hooks.install import git_version
+from gitcoord.gates.hooks.manager_files import files_that_ask
+from gitcoord.gates.hooks.managers import find_manager
 from gitcoord.gates.hooks.presence import command_for, missing_gates
 from gitcoord.git.commands.objects import count_loose
 from gitcoord.git.commands.remotes import remote_url, ssh_host, ssh_settings
@@ -22,6 +24,8 @@ from gitcoord.ledger.setup import find_other_ledger
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit, trunk_source
 from gitcoord.policy.parse import unknown_settings
+from gitcoord.policy.starter import FILES
+from gitcoord.policy.uncommitted import commit_command, uncommitted
 from gitcoord.sessions.unguarded import unguarded_agents
 from gitcoord.terminal.screen import counted
 from gitcoord.views.status import known_agents
@@ -43,7 +47,7 @@ def examine(
     looks: dict[str, Callable[[], Check]] = {
         "ledger": lambda: _ledger(ctx),
         "authority": lambda: _authority(ctx),
-        "policy": lambda: _policy(ctx),
+        "policy": lambda: _policy(ctx, environ),
         "hooks": lambda: _hooks(ctx),
         "tools": lambda: _tools(ctx, environ),
         "guard": lambda: _guard(ctx),
@@ -104,7 +108,7 @@ def _authority(ctx: Context) -> Check:
     return ok("authority", f"'{ctx.remote}' decides, and answers")
 
 
-def _policy(ctx: Context) -> Check:
+def _policy(ctx: Context, environ: Mapping[str, str]) -> Check:
     snapshot = read_snapshot(ctx, trusting=True)
     trunk = format_record(snapshot.state).sync
     commit = sync_policy_commit(ctx, snapshot)
@@ -114,11 +118,8 @@ def _policy(ctx: Context) -> Check:
     if not pairs:
         words = f"'{trunk}' has no policy, so nothing is shared and no rule is set"
         if ctx.repo.worktree and exists(f"{ctx.repo.worktree}/{CONFIG}"):
-            words, help = (
-                f"{words}: {CONFIG} is not committed",
-                f'git add -- {CONFIG} && git commit -m "set up gitcoord" -- {CONFIG}',
-            )
-            return Check("policy", BAD, words, help)
+            help = commit_command(ctx, uncommitted(ctx, _written(ctx, environ)), ctx.remote)
+            return Check("policy", BAD, f"{words}: {CONFIG} is not committed", help)
         return Check("policy", BAD, words, _SETUP)
     committed = ctx.local.read([f"{commit}:{CONFIG}"])[0]
     if ctx.repo.worktree and (
@@ -132,6 +133,14 @@ def _policy(ctx: Context) -> Check:
             "policy", ADVICE, f"{CONFIG} has unknown settings: {', '.join(unknown[:3])}", "git coord policy check"
         )
     return ok("policy", f"the policy of '{trunk}' applies, {len(pairs)} settings")
+
+
+def _written(ctx: Context, environ: Mapping[str, str]) -> list[str]:
+    """The files of the project that have gitcoord's part: they are committed together, since later only a person changes them."""
+    place = SetupPlace(ctx.repo.worktree, environ)
+    tools = [change.shown for change in plan_setup(in_use(place), place) if change.action == "unchanged"]
+    manager = find_manager(ctx, f"{ctx.repo.common_dir}/hooks", ctx.repo.common_dir)
+    return [*FILES, *(files_that_ask(ctx.repo.worktree, manager) if manager is not None else []), *tools]
 
 
 def _hooks(ctx: Context) -> Check:

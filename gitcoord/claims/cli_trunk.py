@@ -6,7 +6,9 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import Oid, printable, shell_word
 from gitcoord.claims.released import Released, released_below
 from gitcoord.git.commands.objects import count_changes
+from gitcoord.git.commands.worktrees import changed_files
 from gitcoord.git.files import exists
+from gitcoord.git.operations import under_way
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import format_record
 from gitcoord.startup.annotations import Iterable
@@ -24,8 +26,17 @@ def old_copy_lines(ctx: Context, claims: list[Row]) -> list[str]:
     on = "it" if len(names) == 1 else "these paths"
     return [
         f"note: your copy lacks {counted(behind, 'commit')} of '{trunk}' that changed {on}",
-        "hint: bring it up to date first: git coord sync --pull",
+        f"hint: bring it up to date first: {_update(ctx)}",
     ]
+
+
+def _update(ctx: Context) -> str:
+    """The command that brings trunk in. `sync --pull` refuses where that would touch uncommitted changes."""
+    tips = set(_trunk(ctx)[1]) - {ctx.local.target("HEAD")}
+    clean = under_way(ctx.repo.git_dir) or not changed_files(ctx.repo.env, "HEAD", ctx.repo.worktree).entries
+    if len(tips) != 1 or clean:  # a merge that is under way ends first, and takes its changes along
+        return "git coord sync --pull"
+    return f"git merge --autostash {tips.pop()[:12]}"
 
 
 def lacking(ctx: Context, names: list[str]) -> tuple[str, int]:

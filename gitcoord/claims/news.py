@@ -186,9 +186,11 @@ def _of_agent(state: State, request: Request, agent: str) -> Record:
 # --- in words
 
 
-def news_lines(news: News) -> list[str]:
+def news_lines(ctx: Context, news: News) -> list[str]:
     """A line for each; of waiters the first ones."""
     lines = [_granted_line(row) for row in news.granted]
+    if news.granted:
+        lines += _lacked(ctx, news.granted)
     for row in news.missed:
         lines.append(
             f"{_paths(row)} was granted to you and you did not take it in time: you wait again, ticket {row['ticket']}"
@@ -205,6 +207,17 @@ def news_lines(news: News) -> list[str]:
     if len(news.waiters) > _SHOWN:
         lines.append(f"{len(news.waiters) - _SHOWN} more wait for what you hold: git claim list")
     return lines
+
+
+def _lacked(ctx: Context, rows: list[Record]) -> list[str]:
+    """Work on these paths that this copy lacks, as a claim says it; each with the command that brings it."""
+    from gitcoord.claims.cli_trunk import lacked_lines, old_copy_lines
+
+    try:
+        found = old_copy_lines(ctx, rows) or lacked_lines(ctx, rows)
+    except (GitcoordError, OSError):
+        return []  # a command does not fail for its news
+    return [line.removeprefix("note: ").removeprefix("hint: ") for line in found]
 
 
 def _granted_line(row: Record) -> str:

@@ -108,7 +108,7 @@ def _queue_news(call: Call, *, granted_now: bool) -> tuple[Row, list[str]]:
 
     actor = call.actor_or_none()
     news = news_or_none(call.ctx, actor, granted_now=granted_now) if actor is not None else None
-    return (news.to_json(), news_lines(news)) if news is not None else ({}, [])
+    return (news.to_json(), news_lines(call.ctx, news)) if news is not None else ({}, [])
 
 
 def full_python(command: str, argv: list[str]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved
-from gitcoord.base.names import printable, shell_word
+from gitcoord.base.names import CONFIG, printable, shell_word
 from gitcoord.gates.cli_verdicts import ANYBODYS, SHOWN, WHAT, refuse_nameless, report
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
+_FEW = 5
 _PLACE = "hooks/place"  # as gates/hooks/install.py writes it, which is not loaded every day
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
@@ -253,6 +254,8 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         screen.note(f"error: {WHAT[hook]} is refused", f"  {left.message}")
         screen.hint(*left.hints)
         return 1
+    if moves is None and not outcome.refused:
+        _warn_of_policy(ctx, screen, gate, index)
     if outcome.refused and ctx.remote and hook != "pre-push":
         _say_age(ctx, screen)
     if who.problem is not None and any(verdict.rule not in ANYBODYS for verdict in outcome.refused):
@@ -287,6 +290,25 @@ def _markers(ctx: Context, index: bytes) -> Refusal | None:
     from gitcoord.gates.conflict_markers import find_markers
 
     return find_markers(ctx, index.decode("utf-8", "surrogateescape"))
+
+
+def _warn_of_policy(ctx: Context, screen: Screen, gate: Gate, index: bytes) -> None:
+    """Warn of likely mistakes where the commit changes the policy; nothing is loaded for any other commit."""
+    if not any(path == CONFIG or path.rpartition("/")[2] == ".gitattributes" for path in gate.staged):
+        return
+    from gitcoord.gates.explain import check_policy
+    from gitcoord.policy.reader import staged_policy
+
+    try:
+        file = index.decode("utf-8", "surrogateescape") or f"{ctx.repo.git_dir}/index"
+        problems = check_policy(ctx, staged_policy(ctx, index=file))
+    except (GitcoordError, OSError):
+        return  # it is judged by the policy before it
+    screen.note(*(f"warning: {printable(row['where'])}: {printable(row['what'])}" for row in problems[:_FEW]))
+    if len(problems) > _FEW:
+        screen.note(f"warning: and {len(problems) - _FEW} more")
+    if problems:
+        screen.hint("see them again: git coord policy check --commit HEAD")
 
 
 def _with_others_work(ctx: Context, gate: Gate, who: HookActor, outcome: Verdicts) -> Verdicts:

@@ -11,7 +11,7 @@ from gitcoord.ledger.sessions import Actor
 def queue_news(ctx: Context, actor: Actor) -> str:
     """The news that are due, each once."""
     news = news_or_none(ctx, actor) if ctx.may_have_news() else None
-    lines = news_lines(news) if news is not None else []
+    lines = news_lines(ctx, news) if news is not None else []
     if ctx.may_have_warnings():
         from gitcoord.radar.news import news_lines as radar_lines
         from gitcoord.radar.news import radar_news

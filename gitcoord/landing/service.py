@@ -245,7 +245,7 @@ class Landing:
 
 
 def _told(result: Row) -> Row:
-    """What the agent lost, and the requests of others that this landing granted."""
+    """The claims that the agent lost, and the requests of others that this landing granted."""
     return {key: result[key] for key in ("lost", "granted_to") if key in result}
 
 

@@ -30,20 +30,22 @@ _SPECS = (
 )  # fmt: skip
 
 
-def staged_policy(ctx: Context, *, worktree: bool) -> str:
-    """The tree of the index; with `worktree`, with the policy files of the work tree."""
+def staged_policy(ctx: Context, *, worktree: bool = False, index: str = "") -> str:
+    """The tree of the index; with `worktree`, with the policy files of the work tree. `index`: that of a commit under way, which git may
+    have locked."""
     from gitcoord.git.commands.worktrees import ls_files, update_index_from_files, write_tree
 
-    env = dict(ctx.repo.env)
-    if worktree:
-        index = read_file(f"{ctx.repo.git_dir}/index", 1 << 30)
+    env, copy = dict(ctx.repo.env), ""
+    if worktree or index:
+        data = read_file(index or f"{ctx.repo.git_dir}/index", 1 << 30)
         copy = ctx.scratch(f"explain/index-{ctx.host.random()[:8]}")
-        if index:
-            write_file(copy, index)
+        if data:
+            write_file(copy, data)
         env[b"GIT_INDEX_FILE"] = copy.encode("utf-8", "surrogateescape")
+    if worktree:
         update_index_from_files(env, ls_files(env, *_SPECS, show="here").out)
     tree = write_tree(env)
-    if worktree:
+    if copy:
         remove_file(copy)
     return tree.require("git cannot read what is staged").text
 

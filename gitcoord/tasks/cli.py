@@ -197,6 +197,10 @@ def _say_moved(call: Call, result: Row, verb: str) -> int:
     task: Row = result["task"]
     call.screen.say(f"{verb} {call.screen.paint(str(task['id']), 'bold')}: it is {task['state']}")
     call.screen.say(*(f"  released {printable(str(row['path']))}" for row in result["released"]))
+    if result["released"] and not call.screen.json:
+        from gitcoord.claims.cli_trunk import not_landed_lines
+
+        call.screen.note(*not_landed_lines(call.ctx, result["released"]))
     return 0
 
 

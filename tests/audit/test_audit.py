@@ -346,7 +346,9 @@ def test_a_policy_that_is_not_there_not_committed_or_not_readable(safe: World) -
     _no_policy(safe)
     assert doctor(safe, "policy")["help"] == "git coord setup"
     safe.write(".gitcoord/config", text)
-    assert "is not committed" in doctor(safe, "policy")["message"]
+    safe.write(".gitcoord/rules.md", "Be kind.\n")
+    row = doctor(safe, "policy")
+    assert "is not committed" in row["message"] and "git add -- .gitcoord/config .gitcoord/rules.md" in row["help"], row
     _commit(safe, {".gitcoord/config": "[guard]\n\tonError = perhaps\n"})
     assert doctor(safe, "policy")["state"] == UNKNOWN
 

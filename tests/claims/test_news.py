@@ -29,6 +29,19 @@ def test_a_queued_claim_is_told_at_the_next_command_and_confirmed_by_it(world: W
     assert world.claim("list", agent="bob").err == "", "told once"
 
 
+def test_released_work_that_the_copy_lacks_is_told_with_the_grant(world: World) -> None:
+    world.git("switch", "-q", "-c", "topic")
+    world.take("src")
+    _queue(world, "bob")
+    commit = world.commit({"src/a.py": "mine\n"})
+    world.claim("release", "src")
+    world.git("switch", "-q", "main")
+    told = world.coord("log", agent="bob").err.splitlines()
+    assert told[0].startswith("note: src is yours, token ")
+    assert told[1] == f"note: your copy lacks work on src/a.py that alice released as {commit[:12]}"
+    assert told[2] == f"note: bring it in before you change it: git merge --autostash {commit[:12]}"
+
+
 def test_the_news_are_part_of_the_answer_in_json(world: World) -> None:
     world.take("src")
     ticket = _queue(world, "bob", "src", "-m", "new login")["ticket"]

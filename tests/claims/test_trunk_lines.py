@@ -24,6 +24,12 @@ def test_a_claim_says_by_how_many_commits_the_copy_is_behind(world: World) -> No
     world.claim("release", "--all")
     assert "lacks" not in world.claim("src/b.py").err, "trunk did not change it"
     world.claim("release", "--all")
+    world.write("src/a.py", "2\n")
+    dirty = world.claim("src/a.py").err
+    assert f"hint: bring it up to date first: git merge --autostash {world.git('rev-parse', 'main')[:12]}\n" in dirty
+    assert world.coord("sync", "--pull").code == 1, "what the other hint would do"
+    world.git("checkout", "-q", "src/a.py")
+    world.claim("release", "--all")
     assert world.coord("sync", "--pull").code == 0
     assert "lacks" not in world.claim("src/a.py").err
 

@@ -20,6 +20,28 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("commit", "-q", "-m", "x"),
+        ("commit", "-qam", "x"),
+        ("commit", "-qm", "x", "--", ".gitcoord/config", ".gitattributes"),
+    ],
+)
+def test_likely_mistakes_of_a_policy_are_told_as_it_is_committed(project: Project, words: tuple[str, ...]) -> None:
+    project.write({".gitcoord/config": "[rollout]\n\tunclaimd = warn\n", ".gitattributes": "shared/** gitcoord-clam\n"})
+    project.git("add", "-A")
+    done = project.person_git(*words)
+    assert done.code == 0 and "warning: .gitcoord/config: rollout.unclaimd is not known" in done.out, done
+    assert "warning: .gitattributes:1: gitcoord-clam is not known" in done.out
+    assert (
+        project.git("status", "--porcelain") == ""
+        and project.git("show", "HEAD:.gitattributes") == "shared/** gitcoord-clam"
+    )
+    assert list((project.top / ".git/gitcoord/explain").iterdir()) == [], "no copy of the index is left"
+    assert "warning" not in project.try_commit({"free/x": "new\n"}, "alice").err
+
+
 # --- the rule ------------------------------------------------------------------------------------------------------
 
 

@@ -90,6 +90,18 @@ def test_uncommitted_work_is_not_handed_in(world: World) -> None:
         assert done.code == 2 and "--not-done" in done.err, done
 
 
+def test_handing_in_says_that_the_work_has_not_landed(world: World) -> None:
+    landed, not_yet = add(world, "a", "--path", "src/a.py"), add(world, "b", "--path", "src/b.py")
+    world.coord("task", "take", landed, agent="w1")
+    world.commit({"src/a.py": "new\n"})
+    assert "landed" not in world.coord("task", "complete", landed, "-m", "x", "--not-done", "none", agent="w1").err
+    world.git("switch", "-q", "-c", "topic")
+    world.coord("task", "take", not_yet, agent="w1")
+    commit = world.commit({"src/b.py": "new\n"})
+    done = world.coord("task", "complete", not_yet, "-m", "x", "--not-done", "none", agent="w1")
+    assert f"note: {commit[:12]} has not landed on 'main' yet\nhint: bring it there: git coord land\n" in done.err, done
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[1,2]", b'{"summary":"x"}', b'{"summary":"x","not_done":[],"summary":"y"}', b"\xff\xfe", b"1e5",
              b'"' + b"x" * 2_000_000 + b'"'], ids=lambda data: repr(data[:20]))  # fmt: skip
