@@ -532,9 +532,14 @@ hooked() {
     done
 }
 
+# As many as `git coord repositories` names.
 name_gone() {
     gone=$(each_noted | while IFS= read -r repository; do [ -e "$repository" ] || say "  $repository"; done)
-    [ -z "$gone" ] || warn "not there any more:" "$gone" "where one was moved to, its hooks are still in it; run this there too: ./install.sh --uninstall --hooks"
+    [ -n "$gone" ] || return 0
+    more=$(($(say "$gone" | wc -l) - 5))
+    warn "not there any more:" "$(say "$gone" | head -n 5)"
+    [ "$more" -le 0 ] || warn "  and $more more"
+    warn "where one was moved to, its hooks are still in it; run this there too: $SOURCE/install.sh --uninstall --hooks"
 }
 
 # Take the ledger out of what `git fetch` asks for, except where the hooks stay: once it is deleted at the remote, every fetch
