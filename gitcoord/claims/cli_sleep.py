@@ -16,6 +16,8 @@ from gitcoord.claims.requests import NEXT
 from gitcoord.git.files import close, is_directory, list_files, open_to_read, read_file
 from gitcoord.git.host import isatty, terminal_width
 from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.ledger.remote.fetch import store_of
+from gitcoord.ledger.remote.mirror_store import MirrorStore
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row, put
@@ -80,19 +82,20 @@ class Rest:
     moves. Where that ref does not show (packed, or a crash tore the transaction), the later look finds the grant.
     """
 
-    def __init__(self, call: Call, items: tuple[Item, ...], agent: str, *, eager: int = 0) -> None:
+    def __init__(self, call: Call, items: tuple[Item, ...], agent: str, *, eager: bool = False) -> None:
         # A grant gives at least one of the items: which ones, depends on what the agent holds then.
         files = [
             claim_file(i.space, fold(i.name, case=case), agent) for i in items[:_WATCHED] for case in (False, True)
         ]
-        self._refs = [f"{call.ctx.repo.common_dir}/refs/{file}" for file in dict.fromkeys(files)]
+        self._names = [f"refs/{file}" for file in dict.fromkeys(files)]
+        self._refs = [f"{call.ctx.repo.common_dir}/{name}" for name in self._names]
         # Who waits for any task is granted a task's own resource, among the few that are reserved.
         self._tasks = f"{call.ctx.repo.common_dir}/refs/{claim_dir(RESOURCE, 'task')}" if NEXT in items else ""
         self._agent = agent
         self._ctx = call.ctx
         self._seen = self._own()
         self.patience = 0.0  # seconds between a change and the look at it
-        self._eager = eager  # how many requests are granted at a time, for an eager waiter; else 0
+        self._eager = eager
         self._woke = 0.0  # when the last sleep ended, and the look at the ledger began
         self._position, self._since = 0, 0.0  # its position in the queue, and since when
 
@@ -110,12 +113,28 @@ class Rest:
 
     def period(self) -> float:
         """Seconds between two looks at a remote. An eager waiter looks often at first, and less the longer nothing moves; the further
-        behind it is, the less; `eager`: so many are granted at a time."""
+        behind it is, the less."""
         longest = 1.0 if self.patience <= 2 else 5.0
         if not self._eager:
             return longest
-        behind = (self._position - 1) / (2 * self._eager)
-        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, behind))
+        return min(longest, max(_SOON, (time.monotonic() - self._since) / 10, (self._position - 1) / 2))
+
+    def _known(self) -> dict[str, str] | None:
+        """The claims' refs as this clone knows them from the remote, for the first in the queue, which waits for nothing but its grant. None for
+        others, which look at the ledger, and where these refs do not tell of a grant."""
+        if self._position != 1 or self._tasks:
+            return None
+        if not isinstance(self._ctx.store, MirrorStore) or self._ctx.store.remote.branches:
+            return None
+        found = zip(self._names, self._ctx.store.local.resolve(self._names))
+        return {name: oid for name, oid in found if oid is not None}
+
+    def _look(self) -> dict[str, str] | None:
+        """The same at the remote: one small question, where a fetch would bring all events of others; None where it does not answer."""
+        try:
+            return store_of(self._ctx).remote.look(self._names)
+        except (GitcoordError, OSError):
+            return None
 
     def __call__(self, bell: Bell, seconds: float) -> None:
         local = not self._ctx.remote
@@ -123,12 +142,15 @@ class Rest:
         looked = (
             min(now - self._woke, _LONGEST_LOOK) if self._woke else 0.0
         )  # a machine or a link that is busy is asked less often
-        end = now + (seconds if local else min(seconds, max(self.period(), looked)))
+        period = max(self.period(), looked)
+        known = None if local else self._known()
+        end = now + (seconds if local else min(seconds, period if known is None else max(period, _LONGEST_LOOK)))
         while (left := end - time.monotonic()) > 0 and self._own() == self._seen:
-            rang, _ = bell.wait(left)
-            if not (rang and local):
+            rang, _ = bell.wait(left if local else min(left, period))
+            if rang and local:
+                end = min(end, time.monotonic() + self.patience)
+            elif known is None or self._look() != known:
                 break
-            end = min(end, time.monotonic() + self.patience)
         before, self._seen = self._seen, self._own()
         if isinstance(self._ctx.store, PlumbingStore) and before != self._seen:
             self._ctx.store.open(writing=True)  # the git that will confirm the grant gets ready meanwhile

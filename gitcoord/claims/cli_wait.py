@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gitcoord.claims.take import Take
 
 
-def take_in_time(call: Call, command: Wait, seconds: int, *, eager: int = 0, note: str = "") -> Row:
+def take_in_time(call: Call, command: Wait, seconds: int, *, eager: bool = False, note: str = "") -> Row:
     """Take, or wait in the queue up to `seconds`. At the end (TimedOut) and at Ctrl-C the place is given up, unless an earlier `--queue`
-    has taken it. `eager`: it looks at a remote more often, since everybody behind it waits for that too; the number of requests that are granted at a time.
-    `note`: said once, where it has to wait.
+    has taken it. `eager`: it looks at a remote more often, where everybody behind it waits for that too. `note`: said once,
+    where it has to wait.
 
     A process that is killed keeps its place, so that an agent whose tool ended the command can ask again."""
     rest = Rest(call, command.items, command.actor.agent, eager=eager)

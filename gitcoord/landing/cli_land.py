@@ -191,7 +191,7 @@ class Command:
             ends = "Ctrl-C" if isatty(2) else "ending this command"
             note = f"in the queue for '{printable(self._order.trunk)}', up to {long}; {ends} leaves it; who lands and waits: git coord land --list"
             try:
-                return take_in_time(self._call, command, self._wait, eager=self._trunk.rules().lanes, note=note)
+                return take_in_time(self._call, command, self._wait, eager=True, note=note)
             except TimedOut as error:
                 branch = shell_word(self._order.branch)
                 error.hints = (f"nothing has landed; to wait longer: git coord land {branch} --wait {again}",)

@@ -21,7 +21,7 @@ from gitcoord.world.open import environ, open_repository
 from tests.ledger.remote.support import Fleet
 
 
-def _rest(monkeypatch: pytest.MonkeyPatch, *, eager: int) -> tuple[Rest, list[float]]:
+def _rest(monkeypatch: pytest.MonkeyPatch, *, eager: bool) -> tuple[Rest, list[float]]:
     clock = [100.0]
     monkeypatch.setattr("gitcoord.claims.cli_sleep.time.monotonic", lambda: clock[0])
     repo = SimpleNamespace(common_dir="/nowhere")
@@ -32,7 +32,7 @@ def _rest(monkeypatch: pytest.MonkeyPatch, *, eager: int) -> tuple[Rest, list[fl
 def test_the_first_in_the_queue_of_landings_looks_often_and_less_where_nothing_moves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rest, clock = _rest(monkeypatch, eager=1)
+    rest, clock = _rest(monkeypatch, eager=True)
     periods = []
     for position, later in ((20, 0.0), (3, 0.0), (2, 0.0), (1, 0.0), (1, 5.0), (1, 600.0)):
         clock[0] += later
@@ -41,17 +41,8 @@ def test_the_first_in_the_queue_of_landings_looks_often_and_less_where_nothing_m
     assert periods == [5.0, 1.0, 0.5, 0.1, 0.5, 1.0]
 
 
-def test_with_lanes_those_behind_look_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    rest, _ = _rest(monkeypatch, eager=4)
-    periods = []
-    for position in (9, 5, 2, 1):
-        rest.stands(position)
-        periods.append(rest.period())
-    assert periods == [1.0, 0.5, 0.125, 0.1]
-
-
 def test_a_look_that_takes_long_is_repeated_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    rest, clock = _rest(monkeypatch, eager=1)
+    rest, clock = _rest(monkeypatch, eager=True)
     slept = []
 
     def sleep(seconds: float) -> tuple[int, int]:
@@ -70,7 +61,7 @@ def test_a_look_that_takes_long_is_repeated_less_often(monkeypatch: pytest.Monke
 
 
 def test_others_look_as_seldom_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    rest, _ = _rest(monkeypatch, eager=0)
+    rest, _ = _rest(monkeypatch, eager=False)
     periods = []
     for position in (1, 2, 3):
         rest.stands(position)

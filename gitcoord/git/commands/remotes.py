@@ -125,8 +125,9 @@ def _ask_silently(env: Env, deadline: Deadline, notes: LockNotes, words: list[st
 # --- gitcoord's own transfers ----------------------------------------------------------------------------------------
 
 
-def look_at_own_ref(env: Env, deadline: Deadline, name: str, ref: str) -> Answer:
-    return run_bounded([*_TRANSFER, "ls-remote", "--quiet", "--", name, ref], env, deadline)
+def look_at_own_refs(env: Env, deadline: Deadline, name: str, *refs: str) -> Answer:
+    """These refs at the remote, in lines: id, a tab, name."""
+    return run_bounded([*_TRANSFER, "ls-remote", "--quiet", "--", name, *refs], env, deadline)
 
 
 def fetch_own(env: Env, deadline: Deadline, notes: LockNotes | None, name: str, refspecs: Iterable[str]) -> Answer:

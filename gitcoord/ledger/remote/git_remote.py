@@ -7,7 +7,7 @@ into a few results, each of which needs another reaction: try again, give up, fe
 from __future__ import annotations
 
 from gitcoord.base.names import CLAIMS, LANES, LEDGER, SESSIONS, Oid, RefName
-from gitcoord.git.commands.remotes import fetch_own, look_at_own_ref, push_own
+from gitcoord.git.commands.remotes import fetch_own, look_at_own_refs, push_own
 from gitcoord.git.deadline import Deadline, fixed
 from gitcoord.git.store import RefUpdate
 from gitcoord.startup.annotations import Iterable
@@ -165,10 +165,19 @@ class GitRemote:
             return RemoteResult(LOCAL_ERROR, _last_words(own))
         return RemoteResult(UNREACHABLE, _last_words(complaint))
 
+    def look(self, refs: Iterable[RefName]) -> dict[RefName, Oid] | None:
+        """Where these refs are there; None if it does not answer. The server sends these alone, and no objects."""
+        with self.deadline.request(changes=False):
+            answer = look_at_own_refs(self._env, self.deadline, self.name, *refs)
+            if answer.code:
+                return None
+            self.deadline.answered()
+            return {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines) if ref}
+
     def ledger(self) -> Oid | None:
         """The remote's present ledger."""
         with self.deadline.request(changes=False):
-            return look_at_own_ref(self._env, self.deadline, self.name, LEDGER).text.partition("\t")[0] or None
+            return look_at_own_refs(self._env, self.deadline, self.name, LEDGER).text.partition("\t")[0] or None
 
 
 def is_extra(ref: RefName) -> bool:

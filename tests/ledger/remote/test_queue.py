@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import chdir
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from gitcoord.base.names import LEDGER
+from gitcoord.claims.cli_sleep import Rest
 from gitcoord.claims.events.wait import Wait
 from gitcoord.claims.model import WRITE, Item
 from gitcoord.claims.service import wait
@@ -129,3 +133,32 @@ def test_a_waiter_that_looks_again_does_not_yield_to_other_machines(
         finally:
             ctx.store.close()
     assert _holders(one) == ["bob"]
+
+
+def test_the_first_in_the_queue_asks_for_its_grant_alone(fleet: Fleet) -> None:
+    """An event of others does not make it read the ledger; its own grant ends its sleep at once."""
+    one, two = fleet.joined()
+    assert one.claim("a", agent="alice").code == 0
+    assert two.claim("--queue", "a", agent="bob").code == 3
+    steps = [("other",), ("release", "a")]
+    waited: list[float] = []
+
+    def wait_for(seconds: float) -> tuple[int, int]:
+        waited.append(seconds)
+        assert one.claim(*steps[len(waited) - 1], agent="alice").code == 0
+        return 0, 0
+
+    with chdir(two.repo):
+        ctx = open_repository(environ(), writing=True)
+        try:
+            call: Any = SimpleNamespace(ctx=ctx)
+            rest = Rest(call, (Item("path", "a"),), "bob", eager=True)
+            rest.stands(1)
+            before = ctx.store.target(LEDGER)
+            bell: Any = SimpleNamespace(wait=wait_for)
+            rest(bell, 3600)
+            ctx.store.refresh()
+            assert len(waited) == 2 and max(waited) < 1, "it looked twice, and saw nothing the first time"
+            assert ctx.store.target(LEDGER) == before, "no fetch"
+        finally:
+            ctx.store.close()
