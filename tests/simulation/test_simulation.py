@@ -38,6 +38,10 @@ def test_seeds_that_once_failed(seed: int) -> None:
     assert not simulate(seed).violation
 
 
+def test_a_crowd_that_once_failed() -> None:
+    assert not simulate_crowd(71, 100).violation
+
+
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_deliberate_fault_is_caught(name: str) -> None:
     with mutated(name):
