@@ -147,7 +147,7 @@ class Queue(Requests):
         """The grants of those of these requests, and of all that compete with them, that may go now, in order."""
         found: list[Grant] = []
         while first:
-            some = self._grants(first)
+            some, again = self._grants(first)
             found += some
             # The other requests of these agents may go now: their agent does not block any more, so that they close no deadlock, or
             # those for which they were kept wait for what it has got. So may those for which they wait, as where an agent that waits
@@ -155,10 +155,11 @@ class Queue(Requests):
             others = [each for grant in some for each in self.of(grant.request.agent).values()]
             past = [self._found[each.ticket] for grant in some for each in grant.past]
             others += [each for each in past if each is not None and self.at_limit(each)]
-            first = list({t: each for other in others for t, each in self.reachable(other).items()}.values())
+            first = list({**again, **{t: r for other in others for t, r in self.reachable(other).items()}}.values())
         return found
 
-    def _grants(self, first: list[Request]) -> list[Grant]:
+    def _grants(self, first: list[Request]) -> tuple[list[Grant], dict[int, Request]]:
+        """Some grants in order, and the requests to judge again after them: by a grant another may go that stayed before."""
         competing, hopeless = self._competing(first)
         found: list[Grant] = []
         stay: list[int] = []  # tickets of those before, in order
@@ -166,9 +167,12 @@ class Queue(Requests):
             grant = None if request.ticket in hopeless else self._grant(request, stay)
             if grant is None:
                 stay.append(request.ticket)
-            else:
-                found.append(grant)
-        return found
+                continue
+            found.append(grant)
+            left = {r.ticket: now for r in competing if (now := self._found.get(r.ticket, r)) is not None}
+            if any(not self.blocking_claims(left[ticket]) for ticket in stay):
+                return found, left
+        return found, {}
 
     def _grant(self, asked: Request, stay: list[int]) -> Grant | None:
         """The grant of this request, if it may go before those that stay. The queue follows."""

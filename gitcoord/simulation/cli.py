@@ -29,7 +29,11 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--goals", type=int, default=GOALS, help=f"pieces of work for each agent (default: {GOALS})")
     parser.add_argument("--mutant", default="", choices=("", *MUTANTS), help="a deliberate fault of the protocol")
     parser.add_argument("--mutants", action="store_true", help="each mutant, until a seed catches it")
-    parser.add_argument("--check-queue", action="store_true", help="with many agents: also the invariants of the queue")
+    parser.add_argument(
+        "--check-queue",
+        action="store_true",
+        help="also the invariants of the queue in a crowd of more than 1,000 agents",
+    )
     parser.add_argument("--curve", type=int, metavar="AGENTS", help="the curve up to so many agents")
     parser.add_argument("--svg", type=Path, help="write the curve there as SVG")
     return parser
@@ -84,7 +88,7 @@ def _crowd(given: Namespace) -> int:
 def _draw(given: Namespace) -> int:
     points = []
     for agents in (*(count for count in _CURVE if count < given.curve), given.curve):
-        outcome = simulate_crowd(given.first, agents)
+        outcome = simulate_crowd(given.first, agents, checks_queue=given.check_queue)
         if outcome.violation:
             print(f"{agents} agents: {outcome.violation}")
             return 1

@@ -25,6 +25,7 @@ from gitcoord.sessions.events.kill import decide as decide_kill
 from gitcoord.sessions.events.stop import Stop
 from gitcoord.sessions.events.stop import decide as decide_stop
 from gitcoord.simulation.authority import Push, push_of
+from gitcoord.simulation.records import top_of
 from gitcoord.simulation.world import SimulatedWorld
 
 TYPE_CHECKING = False
@@ -81,11 +82,6 @@ class Goal:
     @property
     def all_items(self) -> tuple[Item, ...]:
         return (*self.items, *(item for item in (self.more, self.ahead) if item is not None))
-
-
-def top_of(item: Item) -> tuple[str, str]:
-    """An item's space and the first component of its name."""
-    return item.space, item.name.split("/")[0]
 
 
 def first_number(seq: int, highest: int) -> int:
@@ -184,7 +180,7 @@ class Client:
 
     def _doze(self, items: tuple[Item, ...], poll: int) -> Run:
         """Sleep before the next request. On one machine a notification ends this early; over a network nothing does."""
-        keys = {("grant", self.agent)} if self.is_woken_by_grants else {top_of(item) for item in items}
+        keys = {("grant", self.agent)} if self.is_woken_by_grants else {top_of(*item) for item in items}
         for key in keys:
             self.dozing.setdefault(key, set()).add(self.agent)
         try:

@@ -9,43 +9,13 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.state import Changes, State
-
-
-class Claims:
-    """The claims in the ledger by file, and by the first component of their paths."""
-
-    def __init__(self, records: dict[str, Record]) -> None:
-        self._by_top: dict[tuple[str, str], dict[str, Record]] = {}
-        for key, record in records.items():
-            self.put(key, record)
-
-    def put(self, key: str, record: Record) -> None:
-        self._by_top.setdefault(self._top(key), {})[key] = record
-
-    def pop(self, key: str) -> Record | None:
-        return self._by_top.get(self._top(key), {}).pop(key, None)
-
-    def _top(self, key: str) -> tuple[str, str]:
-        _, space, top, *_ = key.split("/")
-        return space, "." if top[0] == "@" else top
-
-    def overlapping(self, record: Record) -> list[Record]:
-        """All claims that may overlap with this one."""
-        space, top = record["space"], record["path"].split("/")[0]
-        if top == ".":
-            return [found for (where, _), part in self._by_top.items() if where == space for found in part.values()]
-        return [found for name in (top, ".") for found in self._by_top.get((space, name), {}).values()]
-
-    def on(self, space: str, name: str) -> dict[str, Record]:
-        """The claims on just this item, by agent."""
-        near = self.overlapping({"space": space, "path": name})
-        return {found["agent"]: found for found in near if found["path"] == name}
+    from gitcoord.simulation.records import Records
 
 
 class Interventions:
     """Halts, handoffs and takeovers, followed event by event."""
 
-    def __init__(self, require: Callable[[bool, str], None], claims: Callable[[], Claims]) -> None:
+    def __init__(self, require: Callable[[bool, str], None], claims: Callable[[], Records]) -> None:
         self._require = require
         self._claims = claims  # as they are after the event
         self.is_halted = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 from gitcoord.claims.events.wait import Wait
 from gitcoord.ledger.event import decode_event, effects
 from gitcoord.ledger.state import State
-from gitcoord.simulation.interventions import Claims, Interventions
-from gitcoord.simulation.queue_invariants import Waiters, overlaps
+from gitcoord.simulation.interventions import Interventions
+from gitcoord.simulation.queue_invariants import Waiters
+from gitcoord.simulation.records import Records, top_of
+from gitcoord.simulation.waiting import Waiting, overlaps
 from gitcoord.simulation.world import RESOURCES
 
 TYPE_CHECKING = False
@@ -36,9 +38,9 @@ class Invariants:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.lines: list[tuple[int, str]] = []
-        self.claims = Claims({})
+        self.claims = Records({})
         self.waiters = Waiters(self.require)
-        self.follows_queue = True  # False: too many agents to compare all their requests after each event
+        self.follows_queue = True  # False: the invariants of the queue are not checked
         self.sessions: dict[str, tuple[str, int]] = {}
         self.interventions = Interventions(self.require, lambda: self.claims)
         self.grants_at: dict[int, int] = {}
@@ -145,13 +147,13 @@ class Invariants:
         """Compare the claims that the event changed with all others."""
         changed = {key: record for key, record in changes.items() if key.startswith("claims/")}
         for key, record in changed.items():
-            before = self.claims.pop(key)
+            before = self.claims.files.get(key)
+            self.claims.put(key, record)
             if record is not None:
                 self.figures["grants"] += 1
                 token = record["token"]
                 self.require(token == event.seq, f"a grant of event {event.seq} has token {token}")
                 self.require(before is None or before["token"] < token, f"token {token} does not grow")
-                self.claims.put(key, record)
         for record in changed.values():
             if record is not None:
                 self._require_no_conflict(record)
@@ -159,7 +161,7 @@ class Invariants:
     def _require_no_conflict(self, record: Record) -> None:
         units = record["units"]
         capacity = RESOURCES[record["path"]].capacity if record["path"] in RESOURCES else 1
-        for other in self.claims.overlapping(record):
+        for other in self.claims.near(top_of(record["space"], record["path"])):
             path, agent = other["path"], other["agent"]
             if agent == record["agent"] or not overlaps(path, record["path"]):
                 continue
@@ -194,7 +196,7 @@ class Invariants:
     def rewound(self, commits: list[str], state: State) -> None:
         self.note(f"DISASTER: the authority loses its last {len(commits)} events")
         self.lost.update(commits)
-        self.claims = Claims(state.below("claims"))
+        self.claims = Records(state.below("claims"))
         self.waiters.reset(state.below("claims"), state.below("waits"))
         self.interventions.is_halted = state.get("halt") is not None
         self.sessions = {r["agent"]: (r["state"], r["session"]) for r in state.below("agents").values()}
@@ -205,10 +207,10 @@ class Invariants:
         """Check a landed change of code: its agent holds the path, and no later holder has landed a change."""
         self.figures["landed"] += 1
         for item in items:
-            near = self.claims.overlapping({"space": item.space, "path": item.name})
-            mine = [c["token"] for c in near if (c["path"], c["agent"]) == (item.name, agent)]
-            self.require(bool(mine), f"a change of {item.name} by {agent} landed, who does not hold it")
-            token = mine[0]
+            mine = self.claims.on(*item).get(agent)
+            if mine is None:
+                self.fail(f"a change of {item.name} by {agent} landed, who does not hold it")
+            token = mine["token"]
             for path, other, theirs in reversed(self.writes[-50:]):
                 if other != agent and overlaps(path, item.name):
                     self.require(
@@ -223,17 +225,17 @@ class Invariants:
         self.figures["refused"] += 1
         if code != "deadlock" or not isinstance(command, Wait):
             return
-        waiters = Waiters(self.require)
-        waiters.reset(*connected(view.state, command.items))
         agent, asked = command.actor.agent, {tuple(item) for item in command.items}
-        waiters.files = {
-            k: r for k, r in waiters.files.items() if r["agent"] != agent or not asked & {tuple(i) for i in r["items"]}
-        }
-        wanted = {
+        claims, files = connected(view.state, command.items)
+        files = {k: r for k, r in files.items() if r["agent"] != agent or not asked & {tuple(i) for i in r["items"]}}
+        files[f"waits/{'/'.join(command.items[0])}/@{agent}"] = {
             "agent": agent, "items": [list(item) for item in command.items], "mode": command.mode,
             "units": command.units or 1, "blocking": True, "ticket": view.state.seq + 1, "priority": command.priority,
+            "overtaken": 0,
         }  # fmt: skip
-        self.require(waiters.would_deadlock(wanted), f"{agent} was refused for a deadlock that there is not")
+        waiting = Waiting()
+        waiting.reset(claims, files)
+        self.require(bool(waiting.stuck([agent])), f"{agent} was refused for a deadlock that there is not")
 
     def acknowledged(self, authority: Authority, commit: str, agent: str, seq: int, highest: int) -> None:
         """Check an acknowledged event `seq`; `highest`: the last number that its machine had seen before deciding."""

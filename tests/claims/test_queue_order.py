@@ -50,6 +50,24 @@ def test_one_that_the_handed_agent_waits_for_goes_at_once(world: World) -> None:
     assert [row["agent"] for row in event.granted] == ["erin"]
 
 
+def test_one_that_may_go_since_the_same_event_lets_another_go_is_not_overtaken(world: World) -> None:
+    """bob is kept for kim. The grant to rob overtakes eve for the last time: kim waits for eve then, eve for amy, and amy is kept for bob."""
+    take(world, "amy", "u")
+    take(world, "hank", "h")
+    take(world, "alice", "v", "x")
+    wait(world, "eve", "u", "v", "y", "t")
+    for _ in range(2):
+        take(world, "carol", "t")
+        release(world, "carol", "t")
+    wait(world, "kim", "h", "y", "k")
+    _overtake_three_times(world, "k")
+    wait(world, "bob", "x", "y", "w")
+    _overtake_three_times(world, "w")
+    wait(world, "rob", "v")
+    wait(world, "amy", "x")
+    assert [row["agent"] for row in release(world, "alice", "v", "x").granted] == ["rob", "bob"]
+
+
 def test_those_that_may_not_be_overtaken_do_not_overtake_each_other(world: World) -> None:
     wait(world, "bob", "a", "b")
     take(world, "erin", "e")
