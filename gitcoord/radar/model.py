@@ -290,7 +290,7 @@ def helps(path: str) -> list[str]:
     """The ways out, for the two agents."""
     return [
         "land first: commit, then git coord land; the other then brings it in: git coord sync --pull",
-        f"or wait until the other has landed: git claim --wait {shell_word(path)}",
+        f"or wait until the other has landed: git claim --wait 30m {shell_word(path)}",
         "or give your part to the other: git handoff new",
     ]
 

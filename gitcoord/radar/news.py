@@ -76,7 +76,7 @@ def news_lines(conflicts: Iterable[Conflict]) -> list[str]:
     pairs = by_pair(conflicts)
     lines = [
         f"{printable(sentence(rows))}: land first (git coord land), wait until the other has landed "
-        f"(git claim --wait {shell_word(rows[0].path)}), or hand over (git handoff new)"
+        f"(git claim --wait 30m {shell_word(rows[0].path)}), or hand over (git handoff new)"
         for rows in pairs[:_SHOWN]
     ]
     return [

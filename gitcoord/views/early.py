@@ -87,7 +87,7 @@ def of_conflicts(conflicts: list[Conflict], more: int) -> list[Need]:
     pairs = by_pair(conflicts)
     found = [
         Need(
-            "conflict", rows[0].path, sentence(rows), f"land one of them first: git coord land; or wait for it: git claim --wait {shell_word(rows[0].path)}",
+            "conflict", rows[0].path, sentence(rows), f"land one of them first: git coord land; or wait for it: git claim --wait 30m {shell_word(rows[0].path)}",
             "work trees and branches of this clone", rows[0].sides[0].agent,
         )
         for rows in pairs[:_MOST_PAIRS]
