@@ -60,9 +60,7 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
     from gitcoord.gates.lineage import Lineages
 
     history = GitHistory(ctx, ctx.snapshot, {row.path for row in rows})
-    missing = [
-        row for row in _not_fetched(ctx, rows) if not history.had_since(row.base, head, row.path, row.mode, row.blob)
-    ]
+    missing = [row for row in _not_fetched(ctx, rows) if not history.stand_in(row.base, row.path, row.mode, row.blob)]
     lines = _lacked_line_pairs(missing, "git fetch --all && git merge --autostash")
     found = {row.path for row in rows} - {row.path for row in missing}
     try:

@@ -157,10 +157,7 @@ class GitHistory:
         if self.at(at, path) == [mode, blob] and blob:
             return True
         base = self._merge_base(released, at)
-        return self._had(at, [base] if base else [], path, mode, blob)
-
-    def _had(self, at: str, beyond: list[str], path: str, mode: str, blob: str) -> bool:
-        rows = self._touching([at, *(f"^{oid}" for oid in beyond)], path)
+        rows = self._touching([at, *([f"^{base}"] if base else [])], path)
         return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
 
     @memoized
@@ -170,10 +167,15 @@ class GitHistory:
         return {commit for commit, oid in zip(commits, self._ctx.store.resolve(commits)) if oid is None}
 
     @memoized
-    def had_since(self, base: str, at: str, path: str, mode: str, blob: str) -> bool:
-        if self.at(at, path) == [mode, blob] and blob:
-            return True
-        return self._had(at, self._beyond(base), path, mode, blob)
+    def stand_in(self, base: str, path: str, mode: str, blob: str) -> str:
+        from gitcoord.claims.work_facts import trunk_tips
+
+        for tip in trunk_tips(self._ctx, self._snapshot):
+            rows = self._touching([tip, *(f"^{oid}" for oid in self._beyond(base))], path)
+            for commit, kind, left in reversed(rows):  # a later one may go back to it
+                if left == blob and (not blob or kind == mode):
+                    return commit
+        return ""
 
     @memoized
     def _merge_base(self, one: str, other: str) -> str:

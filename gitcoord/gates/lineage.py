@@ -3,7 +3,7 @@
 A release records commit, mode and blob of every file that it changed. A parent of a change contains a release if the
 released commit is an ancestor of it, or some commit since the merge base had exactly the released mode and blob, or a clean
 merge with the release changes nothing at the path, or one of these holds for a later release that was built on it. Where the released
-commit is not here, as after a squash whose branch is deleted, any commit that had exactly the released file counts. Released
+commit is not here, as after a squash whose branch is deleted, the commit of trunk that has exactly the released file stands for it. Released
 work itself (the released commits, or a squash, rebase or merge of them) needs to contain only earlier releases. A merge above
 the change, among the commits that are judged, may also bring the release in.
 """
@@ -17,7 +17,6 @@ from gitcoord.ledger.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Protocol
 
     from gitcoord.gates.judge import Change, CommitChange
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
         def absent(self, commits: list[str]) -> set[str]:
             """Those commits that are not here, and that no commit here contains."""
 
-        def had_since(self, base: str, at: str, path: str, mode: str, blob: str) -> bool:
-            """Return whether `at`, or a commit below it that `base` does not contain, had exactly this file."""
+        def stand_in(self, base: str, path: str, mode: str, blob: str) -> str:
+            """The first commit of trunk since `base` that left exactly this file; '' for none."""
 
         def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
             """Return whether some commit of `at` since the bases had this file, and `at` has another one now."""
@@ -95,8 +94,8 @@ class Lineages:
                 self._records[path] = released_at(state, path)
         for records in self._records.values():
             records.sort(key=lambda record: -record.seq)
+        self._here()
         self._commits = {record.commit for records in self._records.values() for record in records}
-        self._absent: set[str] | None = None  # released commits that are not here
         self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): whether new contains old
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
@@ -104,24 +103,19 @@ class Lineages:
         """The newest release that this change lands, if it lands one."""
         key = step.oid, change.path
         if key not in self._sources:
-            records = self._unsettled(step, change.path)
+            records = self._records.get(change.path, ())
             self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
         return self._sources[key]
 
-    def _unsettled(self, step: CommitChange, path: str) -> Iterator[Released]:
-        """The releases of a path, but for those whose commit is not here and whose file all parents of the step have had: the step builds on
-        these, and lands nothing of them."""
-        for record in self._records.get(path, ()):
-            if not (step.parents and all(self._had_absent(parent, record) for parent in step.parents)):
-                yield record
-
-    def _had_absent(self, at: str, record: Released) -> bool:
-        """Is the released commit not here, while its file is in `at` or in a commit below it since the claim began?"""
-        if self._absent is None:
-            self._absent = self._history.absent(sorted(self._commits))
-        return record.commit in self._absent and self._history.had_since(
-            record.base, at, record.path, record.mode, record.blob
-        )
+    def _here(self) -> None:
+        """Let commits of trunk stand for released commits that are not here."""
+        commits = {record.commit for rows in self._records.values() for record in rows}
+        absent = self._history.absent(sorted(commits)) if commits else set()
+        for rows in self._records.values() if absent else ():
+            for at, record in enumerate(rows):
+                if record.commit in absent:
+                    found = self._history.stand_in(record.base, record.path, record.mode, record.blob)
+                    rows[at] = record._replace(commit=found or record.commit)
 
     def _lands(self, step: CommitChange, change: Change, record: Released) -> bool:
         left = [change.mode, change.blob]
@@ -168,7 +162,7 @@ class Lineages:
         """
         if step.oid not in self._first.get(change.path, ()):
             return None  # it builds on a commit that is judged too
-        records = list(self._unsettled(step, change.path))
+        records = self._records[change.path]
         source = next((record for record in records if self._is_part(step, record)), source)
         for record in records:
             if source is not None and record.seq >= source.seq:
@@ -203,7 +197,7 @@ class Lineages:
         """Return whether a later step merges this one with something that contains the release.
 
         The merge counts if git alone made it at that path, or if it leaves work of its own there, which needs a claim. It does
-        not count if it takes one released side and so drops the other.
+        not count if it takes another released side and so drops this one.
         """
         above = {step.oid}
         for later in self._steps[self._steps.index(step) + 1 :]:
@@ -212,7 +206,8 @@ class Lineages:
                 continue
             above.add(later.oid)
             change = _at(later, path)
-            if change is not None and self.source(later, change) is not None:
+            source = self.source(later, change) if change is not None else None
+            if source is not None and source.seq != record.seq:
                 continue
             if any(self._contained(side, record) for side in sides):
                 return True
@@ -246,7 +241,7 @@ class Lineages:
         return self._history.had(commit, at, path, record.mode, record.blob)
 
     def _contained(self, at: str, record: Released) -> bool:
-        if self._had_absent(at, record) or self._landed(at, record):
+        if self._landed(at, record):
             return True
         there = self._history.at(at, record.path)
         if self._history.merged(at, record.commit, record.path) == there:

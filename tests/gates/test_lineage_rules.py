@@ -439,6 +439,17 @@ def test_many_commits_are_asked_for_at_once(past: Past, ledger: Ledger, releases
         assert {kind for kind, _ in asked} == {"ancestor"}
 
 
+def test_a_conflict_that_is_resolved_to_the_released_side_brings_it_in(past: Past, ledger: Ledger, many: bool) -> None:
+    """The commit before the merge was there first, and nobody has released it: it is given up for the released work."""
+    mine = past.commit("p1", {"a": "caaa"}, "m0")
+    past.commit("b1", {"a": "baaa"}, "m0")
+    ledger.release("a", "b1", "m0", 5)
+    merge = past.commit("p2", {"a": "baaa"}, "p1", "b1")
+    assert held(ledger, mine, merge, many=many) == []
+    kept = past.commit("p3", {"a": "caaa"}, "p1", "b1")
+    assert held(ledger, mine, kept, many=many) == [], "under a claim one may decide for one's own"
+
+
 # --- released commits that are nowhere any more --------------------------------------------------------------------
 
 
@@ -456,6 +467,12 @@ def test_the_squash_of_a_branch_that_was_deleted_is_built_on(squashed: Past, led
     mine = squashed.commit("m2", {"a": "baab"}, "m1")
     assert held(ledger, mine, squashed.commit("m3", {"a": "bbab"}, "m2"), many=many) == []
     assert held(ledger, squashed.index({"a": "bbbb"}, "m2"), many=many) == []
+
+
+def test_who_has_not_pulled_it_is_told_its_commit(squashed: Past, ledger: Ledger) -> None:
+    ledger.claim("a", "ann")
+    (verdict,) = ledger.verdicts(squashed.index({"a": "baaa"}, "m0"), shared=["a"])
+    assert verdict.rule == "lineage" and "git merge --autostash m1" in verdict.hints[0]
 
 
 def test_going_back_to_it_needs_a_claim_like_any_change(squashed: Past, ledger: Ledger) -> None:

@@ -137,13 +137,16 @@ class Past(Outside):
         ]
 
     def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
-        return self.had_since(self._base(released, at), at, path, mode, blob)
+        since = self.work(self._base(released, at), at, path)
+        return any(row[1:] == [mode, blob] for row in since)
 
     def absent(self, commits: list[str]) -> set[str]:
         return {commit for commit in commits if commit not in self.parents}
 
-    def had_since(self, base: str, at: str, path: str, mode: str, blob: str) -> bool:
-        return any(row[1:] == [mode, blob] for row in self.work(base, at, path))
+    def stand_in(self, base: str, path: str, mode: str, blob: str) -> str:
+        tips = sorted(oid for oid in self.parents if oid.startswith("m"))
+        rows = self.work(base, tips[-1], path) if tips else []
+        return next((oid for oid, *left in reversed(rows) if left == [mode, blob]), "")
 
 
 def _merge_file(base: tuple[str, str], ours: tuple[str, str], theirs: tuple[str, str]) -> tuple[str, str] | None:

@@ -65,7 +65,7 @@ def test_the_overview_has_a_row_for_each_pair(world: World, both: tuple[Path, Pa
     (row,) = warnings(world)
     assert row["subject"] == "f" and row["source"] == "work trees and branches of this clone"
     assert row["message"].endswith(" will conflict in f line 10, other line 10") and "alice (login)" in row["message"]
-    assert row["help"] == "land one of them first: git coord land; or wait for it: git claim --wait f"
+    assert row["help"] == "land one of them first: git coord land; or wait for it: git claim --wait 30m f"
     assert "early warnings: 1\n" in world.coord("status").out
     assert state(world) == before
 

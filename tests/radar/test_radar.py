@@ -45,7 +45,7 @@ def test_uncommitted_edits_of_the_same_lines(world: World) -> None:
         "work under way will conflict: 1 pair",
         "  bob (form) and alice (login) will conflict in f (line 12 of form, line 10 of login)",
     ]
-    assert "hint: land first" in done.err and "git claim --wait f" in done.err and "git handoff new" in done.err
+    assert "hint: land first" in done.err and "git claim --wait 30m f" in done.err and "git handoff new" in done.err
     assert done.code == 0
     assert state(world) == before, "nothing is written, and nothing is left behind"
     assert os.listdir(world.top / ".git/gitcoord/radar/work") == []

@@ -59,7 +59,7 @@ def test_work_that_will_conflict_a_row_for_each_pair_and_how_many_more() -> None
     found = early.of_conflicts(rows, 3)
     assert [row.kind for row in found] == ["conflict"] * 6
     assert found[0].message == "alice (alice) and b0 (b0) will conflict in a b" and found[0].subject == "a b"
-    assert found[0].help.endswith("git claim --wait 'a b'") and found[0].agent == "alice"
+    assert found[0].help.endswith("git claim --wait 30m 'a b'") and found[0].agent == "alice"
     assert found[-1].message == "2 more pairs of work under way and 3 more files will conflict"
     assert (found[-1].help, found[-1].subject) == ("git coord radar", "")
     assert len(early.of_conflicts(rows[:5], 0)) == 5 and early.of_conflicts([], 0) == []

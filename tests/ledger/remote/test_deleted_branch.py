@@ -39,3 +39,21 @@ def test_work_of_a_deleted_branch_that_never_landed_is_named(fleet: Fleet) -> No
     done = two.run("git-coord", "gate", "origin/main..HEAD", agent="bob")
     assert done.code == 4 and "on src/app.py that was released" in done.err, done
     assert "git claim disown src/app.py" in done.err, done
+
+
+def test_who_has_not_pulled_the_squash_is_told_what_to_merge(fleet: Fleet) -> None:
+    one, two = fleet.joined()
+    one.git("switch", "-q", "-c", "work")
+    assert one.claim("src/app.py", agent="alice").code == 0
+    one.commit({"src/app.py": LONG})
+    one.git("push", "-q", "origin", "work")
+    assert one.claim("release", "src/app.py", agent="alice").code == 0
+    one.git("switch", "-q", "main")
+    one.git("merge", "-q", "--squash", "work")
+    one.git("commit", "-q", "--no-verify", "-m", "squashed")
+    one.git("push", "-q", "origin", "main", ":work")
+    two.git("fetch", "-q")
+    done = two.claim("src/app.py", agent="bob")
+    assert "your copy lacks" in done.err and "git coord sync --pull" in done.err and "fetch --all" not in done.err, done
+    assert two.run("git-coord", "sync", "--pull", agent="bob").code == 0
+    assert "lacks" not in two.claim("src/app.py", agent="bob").err
