@@ -27,6 +27,7 @@ from gitcoord.cli.setup_ledger import (
     confirm,
     in_the_way,
     ledger_lines,
+    pushed_policy,
     tell_authority,
     tell_policy,
 )
@@ -122,9 +123,9 @@ def _not_in_place(call: Call, chosen: list[Known]) -> list[Check]:
 
 def _chosen(call: Call, values: Values, changes: list[harness.SetupChange], *, dry_run: bool) -> _Parts:
     """Look at all parts before anything is changed. A person is asked what can be chosen."""
-    pull = fetched_policy(call.ctx)
-    files = [] if pull else policy.missing_starter(call.ctx.repo)
     ledger = chosen_ledger(call, values, dry_run=dry_run)
+    pull = fetched_policy(call.ctx) or ("" if dry_run else pushed_policy(call, ledger))
+    files = [] if pull else policy.missing_starter(call.ctx.repo)
     there = ledger.here and not ledger.other
     gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
     plan, manager = plan_hooks(call, gates)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 import time
 
-from gitcoord.base.errors import refused
+from gitcoord.base.errors import GitcoordError, refused
 from gitcoord.base.names import CONFIG, printable, quote, shell_word
 from gitcoord.cli import teardown as app
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks.cli import watched
 from gitcoord.git.commands.remotes import remote_url
-from gitcoord.ledger.named_ledger import has_committed_root, is_beside_trunk
+from gitcoord.ledger.named_ledger import fetched_policy, has_committed_root, is_beside_trunk
 from gitcoord.ledger.remote.address import without_secrets
 from gitcoord.ledger.remote.join import has_another_ledger, require_the_named
 from gitcoord.ledger.remote.membership import Membership, find
-from gitcoord.ledger.setup import require_room
+from gitcoord.ledger.remote.user_refs import fetch_sync
+from gitcoord.ledger.setup import require_room, sync_branch
 from gitcoord.policy.starter import remove_starter
 from gitcoord.terminal.call import Call, at_terminal
 from gitcoord.terminal.parser import Values
@@ -118,6 +119,19 @@ def in_the_way(call: Call, ref: str, *, dry_run: bool) -> list[str]:
     ctx = call.ctx
     root = ctx.settings.get("gitcoord.root")
     return list(remove_starter(ctx.repo, root, ctx.remote, dry_run=dry_run)[0]) if ref else []
+
+
+def pushed_policy(call: Call, found: Membership) -> str:
+    """The same as `fetched_policy`, after trunk was fetched where a remote has a ledger: a colleague may have pushed the policy since this clone
+    was made."""
+    ctx = call.ctx
+    if found.found and not ctx.local.resolve([f"HEAD:{CONFIG}"])[0]:
+        try:
+            fetch_sync(ctx, found.remote, sync_branch(ctx))
+        except GitcoordError:
+            return ""  # there is no trunk yet; a remote that does not answer is told of elsewhere
+        ctx.store.refresh()
+    return fetched_policy(ctx)
 
 
 def tell_policy(call: Call, ref: str, *, unpushed: bool) -> None:

@@ -170,14 +170,15 @@ def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]
     if done is None:
         return
     files = f"{len(done.paths)} file{'s' if len(done.paths) > 1 else ''}"
-    if not done.why and done.discards:
+    if not done.why and done.lost:
         screen.note(
             f"note: index and work tree are those of HEAD again: {files} of {done.new[:12]} put back",
-            "note: reset --hard discards what is not committed before anybody is asked",
+            f"note: {done.lost}",
         )
         return
     if not done.why:
         screen.note(f"note: index and work tree are as before: {files} of {done.new[:12]} put back")
+        screen.hint(*done.hints)
         return
     screen.note(f"note: git has written {files} of {done.new[:12]} already, and nothing was put back: {done.why}")
     screen.note(*(f"  {printable(path)}" for path in done.paths[:SHOWN]))

@@ -14,7 +14,7 @@ from gitcoord.gates.history import common_changes, diff_index, net_changes
 from gitcoord.gates.judge import Change
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import update_ref
-from gitcoord.git.commands.worktrees import changed_files, differing_files, switch_tree
+from gitcoord.git.commands.worktrees import apply_stash, changed_files, differing_files, switch_tree
 from gitcoord.git.files import (
     create_directory,
     exists,
@@ -51,6 +51,7 @@ _FORWARD, _FILES, _INDEX = (
     "files",
     "index",
 )  # a fast-forward; a move to any commit; the same, where files stay
+_ASIDE = "MERGE_AUTOSTASH"
 _MOST = 20  # noted tips
 _SHOWN = 5
 _SUBMODULE = "160000"
@@ -59,13 +60,13 @@ _LARGEST = 1 << 26
 
 class Cleaned(NamedTuple):
     """The outcome after a refusal. `why`: the reason why nothing was put back, '' if it was; `paths`: the files that git wrote; `hints`: how
-    to put them back."""
+    to put back what was not."""
 
     new: str
     why: str
     paths: list[str]
     hints: tuple[str, ...]
-    discards: bool  # git has discarded what was not committed
+    lost: str  # in words: what git has changed besides, and nothing brings back; '' for nothing
 
 
 def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned | None:
@@ -86,8 +87,23 @@ def clean_up(ctx: Context, environ: Environ, moves: list[RefUpdate]) -> Cleaned 
         why = answer.complaint if answer.code else ""
     if why and kind != _INDEX:
         _note(ctx, move)
+    aside = _bring_back(ctx, tries=not why) if kind == _FORWARD else ()
     hints = ("the index is that of the other commit; put it back: git reset",) if kind == _INDEX else _hints(ctx, move)
-    return Cleaned(move.new, why, [change.path for change in changes], hints, "--hard" in words)
+    lost = "what was staged is staged no more; the files are as they were" if kind == _INDEX else ""
+    lost = "reset --hard discards what is not committed before anybody is asked" if "--hard" in words else lost
+    return Cleaned(move.new, why, [change.path for change in changes], (*hints, *aside) if why else aside, lost)
+
+
+def _bring_back(ctx: Context, *, tries: bool) -> tuple[str, ...]:
+    """Bring back what `--autostash` put aside, as git does at the end of a merge; it dies at a refusal. A hint where that is left to do."""
+    file = f"{ctx.repo.git_dir}/{_ASIDE}"
+    oid = read_file(file, 100).decode("ascii", "replace").strip()
+    if not oid:
+        return ()
+    if tries and not apply_stash(ctx.repo.env, oid, ctx.repo.worktree).code:
+        remove_file(file)
+        return ()
+    return (f"what you had not committed was put aside; bring it back: git stash apply {oid[:12]}",)
 
 
 # --- which command is it, and is all of it as that left it?

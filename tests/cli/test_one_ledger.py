@@ -622,6 +622,19 @@ def test_the_hint_of_a_fresh_setup_ends_with_the_push(project: Project) -> None:
     assert (two.top / ".gitcoord/config").is_file()
 
 
+def test_a_clone_that_has_not_fetched_that_push(project: Project) -> None:
+    """It was made before, and set up after it: the policy is not written a second time."""
+    two = project.clone("two")
+    done = project.one.coord("setup", "--yes", "--no-tools", "--remote", "origin", agent="")
+    command = next(line for line in done.err.splitlines() if "git commit" in line).partition("then: ")[2]
+    assert project.one.run(["sh", "-c", command], (), "").code == 0
+    done = two.coord("setup", "--yes", "--no-tools", agent="")
+    assert "no policy is pushed" not in done.err and "pull first: git pull" in done.err, done
+    assert not (two.top / ".gitcoord").exists()
+    two.git("pull", "-q")
+    assert (two.top / ".gitcoord/config").is_file()
+
+
 def test_a_clone_that_was_set_up_before_that_push(project: Project) -> None:
     """Its own policy is in the way of the project's: setup says so once, and nothing that contradicts it."""
     assert project.one.coord("setup", "--yes", "--no-tools", "--remote", "origin", agent="").code == 0

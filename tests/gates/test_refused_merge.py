@@ -57,6 +57,36 @@ def test_it_is_put_back(project: Project, words: tuple[str, ...], who: str) -> N
     assert picture(project) == before
 
 
+@pytest.mark.parametrize("staged", [False, True])
+def test_what_autostash_put_aside_is_brought_back(project: Project, *, staged: bool) -> None:
+    """git dies at the refusal, and would leave it in a file of its own that nothing names."""
+    project.commit({"free/y": "y\n"})
+    project.unhooked("rebase", "-q", "main", "side")
+    project.switch("main")
+    project.write({"free/y": "not committed\n"})
+    if staged:
+        project.git("add", "free/y")
+    done = project.try_git("merge", "-q", "--autostash", "side", agent="alice")
+    assert done.code != 0 and PUT_BACK in done.err, done
+    assert (project.top / "free/y").read_text() == "not committed\n"
+    assert not (project.top / ".git/MERGE_AUTOSTASH").exists()
+
+
+def test_what_autostash_put_aside_is_named_where_nothing_was_put_back(project: Project) -> None:
+    project.commit({"free/y": "y\n"})
+    project.unhooked("rebase", "-q", "main", "side")
+    project.switch("main")
+    project.write({"free/y": "not committed\n"})
+    refuse_after(project, "echo mine >>shared/a")
+    done = project.try_git("merge", "-q", "--autostash", "side", agent="alice")
+    assert LEFT in done.err, done
+    command = next(line for line in done.err.splitlines() if "git stash apply" in line).partition(
+        "bring it back: git "
+    )[2]
+    project.git(*command.split())
+    assert (project.top / "free/y").read_text() == "not committed\n"
+
+
 def test_a_pull_from_the_remote_while_halted_is_put_back(project: Project) -> None:
     project.unhooked("push", "-q", "origin", "side:main")
     halt(project)

@@ -114,6 +114,11 @@ def switch_tree(env: Env, old: str, new: str, tree: str, *, files: bool = True) 
     return run([*_in(tree), "read-tree", "-m", "-u" if files else "-i", old, new], without_location(env))
 
 
+def apply_stash(env: Env, oid: str, tree: str) -> Answer:
+    """Bring what a stash has into this work tree; it stays where it is."""
+    return run([*_in(tree), "stash", "apply", "-q", oid], without_location(env))
+
+
 def write_tree(env: Env, *, whole: bool = False) -> Answer:
     """Write the index as a tree. `whole`: a private index, which is never split."""
     return run([*(_WHOLE_INDEX if whole else GIT), "write-tree"], env)
