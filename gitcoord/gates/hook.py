@@ -12,7 +12,7 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved
-from gitcoord.base.names import CONFIG, printable, shell_word
+from gitcoord.base.names import CONFIG, LEDGER, printable, shell_word
 from gitcoord.gates.cli_verdicts import ANYBODYS, SHOWN, WHAT, refuse_nameless, report
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
@@ -229,20 +229,25 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
         fetch(ctx)  # claims made elsewhere since the last fetch count too
     who = resolve_in_hook(ctx, env, terminal=isatty(2), by_setting=hook != "pre-push")
-    gate = Gate(ctx, lambda: who.actor if who.problem else _with_heartbeat(ctx, who.actor), names=who.names)
+    index, heads = env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {})
+    for is_first in (True, False):
+        gate = Gate(ctx, lambda: who.actor if who.problem else _with_heartbeat(ctx, who.actor), names=who.names)
+        if moves is None:
+            outcome = _judge_index(ctx, gate, index, heads)
+        elif hook == "pre-push":
+            outcome = gate.push(words[0] if words else "", moves)
+        else:
+            outcome = gate.moves(moves)
+        # What is refused by an old copy of the ledger may have been released, or claimed, since.
+        if not (is_first and outcome.refused and ctx.remote and hook != "pre-push" and _has_news(ctx)):
+            break
     if moves is None:
-        index, heads = env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {})
-        outcome = _judge_index(ctx, gate, index, heads)
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
         if gate.clean is not None and process:
             leave_note(ctx, process, gate.actor, gate.clean)
         outcome = _with_others_work(ctx, gate, who, outcome)
-    elif hook == "pre-push":
-        outcome = gate.push(words[0] if words else "", moves)
-    else:
-        outcome = gate.moves(moves)
-        if gate.pulled and len(moves) == 1:
-            leave_quiet_note(ctx, gate.pulled)
+    elif gate.pulled and len(moves) == 1:
+        leave_quiet_note(ctx, gate.pulled)
     if moves is None and not outcome.refused and exists(f"{ctx.repo.scratch}/{NOTED_MERGES}"):
         from gitcoord.gates.refused_merge import find_leftovers
 
@@ -263,6 +268,17 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         person = person_by_setting(ctx, env) if hook == "pre-push" else None
         return refuse_nameless(screen, hook, outcome, who.problem, person.agent if person else "")
     return report(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+
+
+def _has_news(ctx: Context) -> bool:
+    """Return whether the remote has events that this clone has not seen; it has them now."""
+    from gitcoord.ledger.remote.fetch import try_fetch
+
+    before = ctx.store.target(LEDGER)
+    if try_fetch(ctx) is not None:
+        return False  # the refusal says how old its knowledge is
+    ctx.store.refresh()
+    return ctx.store.target(LEDGER) != before
 
 
 def _judge_index(ctx: Context, gate: Gate, index: bytes, heads: list[str]) -> Verdicts:

@@ -18,7 +18,7 @@ READING = {
     "coord why x": "why", "coord task list": "tasks", "coord journal show": "story", "coord rules show": "rules",
     "coord rules who": "readers", "coord policy explain src": "explained", "coord policy check": "policy problems",
     "coord worktree list": "work trees", "handoff list": "handoffs", "coord land --list": "landings",
-    "coord note": "notes", "coord contention": "contention",
+    "coord note": "notes", "coord contention": "contention", "coord radar": "radar",
 }  # fmt: skip
 WRITING = (
     "claim src", "claim take src", "claim release src", "claim release --all", "claim renew", "claim disown src --reason x",
