@@ -210,12 +210,12 @@ def _note_place(ctx: Context) -> None:
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ, asked: list[RefUpdate]) -> int:
     """The exit code. `asked` gets the ref updates, also where judging them fails."""
     from gitcoord.gates.client_gate import Gate
-    from gitcoord.gates.commit_note import NOTED_MERGES, leave_note, leave_quiet_note
+    from gitcoord.gates.commit_note import leave_note, leave_quiet_note
     from gitcoord.sessions.identity import person_by_setting, resolve_in_hook
 
     moves = _moves(ctx, hook)
     if moves == []:
-        if exists(f"{ctx.repo.scratch}/{NOTED_MERGES}"):
+        if _has_leftovers(ctx):
             from gitcoord.gates.refused_merge import drop_ended
 
             drop_ended(ctx)  # `git reset --hard` names the branch although it does not move
@@ -248,19 +248,12 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         outcome = _with_others_work(ctx, gate, who, outcome)
     elif gate.pulled and len(moves) == 1:
         leave_quiet_note(ctx, gate.pulled)
-    if moves is None and not outcome.refused and exists(f"{ctx.repo.scratch}/{NOTED_MERGES}"):
-        from gitcoord.gates.refused_merge import find_leftovers
-
-        leftovers = find_leftovers(ctx, index, heads)
-        if leftovers is not None:
-            screen.note(f"error: {WHAT[hook]} is refused", f"  {leftovers.message}")
-            screen.hint(*leftovers.hints)
-            return 1
-    if moves is None and not outcome.refused and (left := _markers(ctx, index)) is not None:
-        screen.note(f"error: {WHAT[hook]} is refused", f"  {left.message}")
-        screen.hint(*left.hints)
-        return 1
     if moves is None and not outcome.refused:
+        left = _leftovers(ctx, index, heads) or _markers(ctx, index)
+        if left is not None:
+            screen.note(f"error: {WHAT[hook]} is refused", f"  {left.message}")
+            screen.hint(*left.hints)
+            return 1
         _warn_of_policy(ctx, screen, gate, index)
     if outcome.refused and ctx.remote and hook != "pre-push":
         _say_age(ctx, screen)
@@ -298,6 +291,21 @@ def _judge_index(ctx: Context, gate: Gate, index: bytes, heads: list[str]) -> Ve
             raise lacking from None
         ctx.store.refresh()
         return gate.index(index, heads)
+
+
+def _has_leftovers(ctx: Context) -> bool:
+    from gitcoord.gates.commit_note import NOTED_MERGES
+
+    return exists(f"{ctx.repo.scratch}/{NOTED_MERGES}")
+
+
+def _leftovers(ctx: Context, index: bytes, heads: list[str]) -> Refusal | None:
+    """The refusal of what a refused move left; nothing is loaded where none is noted."""
+    if not _has_leftovers(ctx):
+        return None
+    from gitcoord.gates.refused_merge import find_leftovers
+
+    return find_leftovers(ctx, index, heads)
 
 
 def _markers(ctx: Context, index: bytes) -> Refusal | None:

@@ -1,4 +1,4 @@
-"""Who waits for whom, and who could go. Written without the rules' own functions, so that both cannot be wrong alike."""
+"""Waiting as it should be: who waits for whom, and who could go. Written without the rules' own functions, so that both cannot be wrong alike."""
 
 from __future__ import annotations
 
