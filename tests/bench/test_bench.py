@@ -71,7 +71,7 @@ _ROWS = {
     "spread": {"spread": True},
     "flat": {"flat": True},
     "events": {"events": True},
-    "why": {"why": True, "why-log": True},
+    "why": {"why": True, "why-log": True, "contention": True},
     "handing": {"handing": True},
     "watch": {"watch": True, "watch-idle": True},
     "page": {"page-paint": True, "page-event": True, "page-rest": True},

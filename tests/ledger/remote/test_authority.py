@@ -153,6 +153,7 @@ def test_a_refused_commit_says_how_old_the_knowledge_is(fleet: Fleet, machines: 
     assert one.claim("a", agent="alice").code == 0 and two.claim("list").code == 0
     assert two.claim("src/db.py", agent="bob").code == 0
     age_contact(two, 12)
+    fleet.bare.rename(fleet.place / "away.git")
     (two.repo / "a").write_text("bob\n")
     found = two.run("git", "commit", "-q", "-am", "bob's", agent="bob")
     assert found.code == 1 and "note: judged by what 'origin' had 1" in found.err, found
