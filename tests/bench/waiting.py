@@ -168,8 +168,9 @@ def _loop(place: Place, where: Path, plan: Plan, seconds: float) -> Race:
             if released and not end:
                 race.started.append(now - released)
                 race.answered.append(max(0.0, now - answered) if answered > released else 0.0)
-                made = os.stat(f".git/refs/{claim_file('path', _PATH, f'lane{lane}')}").st_mtime
-                race.granted.append(time.time() - made - (time.monotonic() - now))
+                ref = Path(f".git/refs/{claim_file('path', _PATH, f'lane{lane}')}")
+                if ref.exists():  # git's own maintenance may have packed it
+                    race.granted.append(time.time() - ref.stat().st_mtime - (time.monotonic() - now))
             if not end and (now - start > seconds if seconds else min(grants) >= plan.grants):
                 end = now
             released = time.monotonic()
