@@ -69,9 +69,9 @@ def note_push(ctx: Context, kind: str, took: int, head: str = "-") -> None:
     before = _load_turn(ctx)
     if kind == RACED:
         lost = before.lost + 1
-        # Random, in a window that doubles: those that lost to the same winner would meet again, and a crowd would keep all from landing.
-        # After five losses as at first, since the unluckiest would else be the last.
-        window = took * ((2 << before.lost % _TOOTH) - 1)
+        # Not after the first loss, which may be by chance. Then random, in a window that doubles: those that lost to the same winner would
+        # meet again, and a crowd would keep all from landing. After five losses as at first, since the unluckiest would else be the last.
+        window = took * ((1 << before.lost % _TOOTH) - 1)
         wait = window * int(ctx.host.random()[:4], 16) // 0x10000
         others = max(min(lost, _MOST_OTHERS), before.others) if before.lost else before.others  # once may be by chance
         _save_turn(ctx, _Turn(lost, others, 0, ctx.host.mono() + wait if wait else 0))
