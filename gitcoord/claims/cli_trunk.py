@@ -61,7 +61,15 @@ def lacked_lines(ctx: Context, claims: list[Row]) -> list[str]:
 
     history = GitHistory(ctx, ctx.snapshot, {row.path for row in rows})
     missing = [row for row in _not_fetched(ctx, rows) if not history.stand_in(row.base, row.path, row.mode, row.blob)]
-    lines = _lacked_line_pairs(missing, "git fetch --all && git merge --autostash")
+    lines = [
+        line
+        for row in missing[:_MOST]
+        for line in (
+            f"note: your copy lacks work on {printable(row.path)} that {row.agent} released as {row.commit[:12]}",
+            # It may have landed as another commit, and be nowhere: after the fetch that is known.
+            f"hint: fetch it, and ask how to bring it in: git fetch --all && git claim check {shell_word(row.path)}",
+        )
+    ]
     found = {row.path for row in rows} - {row.path for row in missing}
     try:
         lacked = Lineages(state, history, [], dict(zip(found, found))).lacked(head) if found else []

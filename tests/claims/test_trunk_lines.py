@@ -76,8 +76,10 @@ def test_a_claim_at_a_remote_names_released_work_that_was_not_fetched_yet(tmp_pa
     done = two.claim("src", agent="bob")
     assert done.code == 0 and fleet.connections() == ["receive-pack"]
     assert f"note: your copy lacks work on src/app.py that alice released as {commit}\n" in done.err, done
-    (hint,) = (line.partition("before you change it: ")[2] for line in done.err.splitlines() if "hint: " in line)
-    assert two.run("sh", "-c", hint, agent="bob").code == 0
+    (hint,) = (line.partition("bring it in: ")[2] for line in done.err.splitlines() if "hint: " in line)
+    told = two.run("sh", "-c", hint, agent="bob")
+    (then,) = (line.partition("first: ")[2] for line in told.err.splitlines() if "hint: " in line)
+    assert two.run("sh", "-c", then, agent="bob").code == 0
     assert (
         two.claim("check", "src/app.py", agent="bob").err == "" and (two.repo / "src/app.py").read_text() == "alice\n"
     )

@@ -57,3 +57,21 @@ def test_who_has_not_pulled_the_squash_is_told_what_to_merge(fleet: Fleet) -> No
     assert "your copy lacks" in done.err and "git coord sync --pull" in done.err and "fetch --all" not in done.err, done
     assert two.run("git-coord", "sync", "--pull", agent="bob").code == 0
     assert "lacks" not in two.claim("src/app.py", agent="bob").err
+
+
+def test_who_has_fetched_nothing_is_told_to_fetch_and_ask_again(fleet: Fleet) -> None:
+    one, two = fleet.joined()
+    one.git("switch", "-q", "-c", "work")
+    assert one.claim("src/app.py", agent="alice").code == 0
+    one.commit({"src/app.py": LONG})
+    one.git("push", "-q", "origin", "work")
+    assert one.claim("release", "src/app.py", agent="alice").code == 0
+    one.git("switch", "-q", "main")
+    one.git("merge", "-q", "--squash", "work")
+    one.git("commit", "-q", "--no-verify", "-m", "squashed")
+    one.git("push", "-q", "origin", "main", ":work")
+    told = two.claim("src/app.py", agent="bob").err
+    assert "hint: fetch it, and ask how to bring it in: git fetch --all && git claim check src/app.py" in told, told
+    two.git("fetch", "-q", "--all")
+    answer = two.claim("check", "src/app.py", agent="bob")
+    assert "git coord sync --pull" in answer.err, answer
