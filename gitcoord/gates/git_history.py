@@ -170,7 +170,9 @@ class GitHistory:
     def stand_in(self, base: str, path: str, mode: str, blob: str) -> str:
         from gitcoord.claims.work_facts import trunk_tips
 
-        for tip in trunk_tips(self._ctx, self._snapshot):
+        for tip in (
+            trunk_tips(self._ctx, self._snapshot) if base else ()
+        ):  # without it, content from long before would do
             rows = self._touching([tip, *(f"^{oid}" for oid in self._beyond(base))], path)
             for commit, kind, left in reversed(rows):  # a later one may go back to it
                 if left == blob and (not blob or kind == mode):

@@ -12,8 +12,8 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut, TrunkMoved
-from gitcoord.base.names import CONFIG, LEDGER, printable, shell_word
-from gitcoord.gates.cli_verdicts import ANYBODYS, SHOWN, WHAT, refuse_nameless, report
+from gitcoord.base.names import CONFIG, LEDGER, printable
+from gitcoord.gates.cli_verdicts import ANYBODYS, WHAT, refuse_nameless, report
 from gitcoord.git.files import close, exists, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
 from gitcoord.world.open import RepositoryOpener, environ
@@ -21,9 +21,9 @@ from gitcoord.world.open import RepositoryOpener, environ
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.errors import Refusal
+    from gitcoord.gates.cli_refused import Ending
     from gitcoord.gates.client_gate import Gate
     from gitcoord.gates.gate import Verdicts
-    from gitcoord.git.operations import Operation
     from gitcoord.git.process import Environ
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
@@ -53,14 +53,15 @@ def main(words: list[str]) -> int:
     screen = Screen(env)
     signal(SIGALRM, _too_long)
     moves: list[RefUpdate] = []
-    ending = _Ending(hook, moves)
+    endings: list[Ending] = []
+    opened: Context | None = None
     try:
-        ending.ctx = ctx = opener.context()
+        opened = ctx = opener.context()
         wish = ctx.settings.get("gitcoord.gateseconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         screen.use_settings(ctx.settings)
         ctx.listen(screen.note)
-        screen.fit = ending.fit
+        screen.fit = lambda hints: _ending(endings, ctx, hook, moves).fit(hints)
         code = _judge(ctx, screen, hook, rest, env, moves)
     except NotInitialised:
         return 0
@@ -73,116 +74,23 @@ def main(words: list[str]) -> int:
     except (OSError, ValueError, AssertionError, LookupError, TypeError, RecursionError) as error:
         code = _could_not_judge(screen, hook, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
     alarm(0)
-    if code and moves and hook == "reference-transaction":
-        _clean_up(ctx, screen, env, moves)
-    if code:
+    if code and opened is not None:
+        if moves and hook == "reference-transaction":
+            from gitcoord.gates.cli_refused import clean_up_after
+
+            clean_up_after(opened, screen, env, moves)
         screen.fit = lambda hints: hints
-        screen.hint(*ending.hints())
+        screen.hint(*_ending(endings, opened, hook, moves).hints())
     return code
 
 
-class _Ending:
-    """How the operation of git ends whose commit this hook judges: after a refusal git keeps it under way."""
+def _ending(made: list[Ending], ctx: Context, hook: str, moves: list[RefUpdate]) -> Ending:
+    """The end of this refusal, made when it is first needed: nothing of it is loaded for what passes."""
+    if not made:
+        from gitcoord.gates.cli_refused import Ending
 
-    def __init__(self, hook: str, moves: list[RefUpdate]) -> None:
-        self.ctx: Context | None = None  # set where the repository could be opened
-        self._hook = hook
-        self._moves = moves
-        self._put_back = False
-        self._picks = False  # it is a revert or cherry-pick without a conflict
-
-    def fit(self, hints: tuple[str, ...]) -> tuple[str, ...]:
-        """The hints as they can be followed here. What was refused cannot be finished before a hint that needs a work tree without it."""
-        from gitcoord.git.operations import hints_now, needs_none
-
-        if self.ctx is None or not needs_none(hints):
-            return hints
-        found = self._operation()
-        if found is None:
-            return hints_now(hints, self.ctx.repo.git_dir)
-        self._put_back = True
-        return (f"put everything back first: {found.undo}", *hints, f"then begin the {found.name} again")
-
-    def hints(self) -> tuple[str, ...]:
-        """After all other hints of a refusal."""
-        found = None if self._put_back else self._operation()
-        if found is None:
-            return ()
-        staged = f"the {found.name} is staged; " if self._picks else ""
-        return (f"{staged}then go on: {found.go_on}; or put everything back: {found.undo}",)
-
-    def _operation(self) -> Operation | None:
-        from gitcoord.git.files import read_file
-        from gitcoord.git.operations import operation, under_way
-
-        if self._hook == "pre-merge-commit":
-            return operation("merge")  # git has not noted it yet
-        if self.ctx is not None and self._hook == "reference-transaction":
-            from gitcoord.gates.refused_merge import refused_pick
-
-            picked = refused_pick(self.ctx.repo.git_dir)
-            if picked is not None:
-                self._picks = True
-                return picked
-        found = under_way(self.ctx.repo.git_dir) if self.ctx is not None and self._hook != "pre-push" else None
-        if found is None or self.ctx is None or found.name == "bisect":  # no commit ends that
-            return None
-        if self._hook == "pre-commit":
-            return found
-        if found.name == "rebase":
-            names = [read_file(f"{self.ctx.repo.git_dir}/rebase-{kind}/head-name") for kind in ("merge", "apply")]
-            refs = [name.decode("utf-8", "surrogateescape").strip() for name in names]
-            return found if any(move.ref in refs for move in self._moves) else None
-        return found if found.name == "merge" and _concludes_merge(self.ctx, self._moves) else None
-
-
-def _concludes_merge(ctx: Context, moves: list[RefUpdate]) -> bool:
-    """Return whether the branch of this work tree was to get the commit of the merge that is under way."""
-    from gitcoord.git.commands.objects import is_ancestor
-    from gitcoord.git.files import read_file
-
-    merging = read_file(f"{ctx.repo.git_dir}/MERGE_HEAD").decode("ascii", "replace").split()
-    here = read_file(f"{ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
-    new = next((move.new for move in moves if here == f"ref: {move.ref}"), "")
-    if not merging or not new or new in merging:
-        return False
-    try:
-        return is_ancestor(ctx.repo.env, merging[0], new) is True
-    except (GitcoordError, OSError):
-        return False  # the refusal stands, without this hint
-
-
-def _clean_up(ctx: Context, screen: Screen, env: Environ, moves: list[RefUpdate]) -> None:
-    """Put back the files that a refused move wrote, where that is safe, and print the outcome."""
-    from gitcoord.gates.refused_merge import clean_up, restore_renamed
-
-    try:
-        renamed = restore_renamed(ctx) if not all(move.new for move in moves) else None
-        if renamed is not None:
-            name, tip, is_back = renamed
-            screen.note(f"note: git had taken {printable(name)} away already" + ": it is back" * is_back)
-            if not is_back:
-                screen.hint(f"bring it back: git branch {shell_word(name)} {tip[:12]}")
-        done = clean_up(ctx, env, moves)
-    except (GitcoordError, OSError, ValueError) as error:
-        screen.note(f"note: the files that git wrote already were left: {printable(str(error))}")
-        return
-    if done is None:
-        return
-    files = f"{len(done.paths)} file{'s' if len(done.paths) > 1 else ''}"
-    if not done.why and done.lost:
-        screen.note(
-            f"note: index and work tree are those of HEAD again: {files} of {done.new[:12]} put back",
-            f"note: {done.lost}",
-        )
-        return
-    if not done.why:
-        screen.note(f"note: index and work tree are as before: {files} of {done.new[:12]} put back")
-        screen.hint(*done.hints)
-        return
-    screen.note(f"note: git has written {files} of {done.new[:12]} already, and nothing was put back: {done.why}")
-    screen.note(*(f"  {printable(path)}" for path in done.paths[:SHOWN]))
-    screen.hint(*done.hints)
+        made.append(Ending(ctx, hook, moves))
+    return made[0]
 
 
 def _too_long(number: int, frame: object) -> None:
