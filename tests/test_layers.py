@@ -87,7 +87,7 @@ PACKAGES = (
 # The rules: pure functions and records. They may know each other across packages, as events name what other packages keep; they
 # know nothing else.
 RULES = {
-    "claims": "model take held renew released recall requests queue grants deadlock",
+    "claims": "model take family held renew released recall requests queue grants deadlock",
     "deploy": "model targets",
     "effects": "once sequences",
     "gates": "judge lineage model",

@@ -19,12 +19,19 @@ MAX_EVENT = 1 << 25  # a release names each file that changed below a directory
 MAX_DEPTH = 8
 MAX_DIGITS = 15
 VERSION = 1
+UPGRADE, UPGRADE_SERVER = "upgrade gitcoord on this side", "upgrade gitcoord on the server"
 
 
 class Malformed(CouldNotJudge):
     """Bytes that are not a valid record."""
 
     code = "malformed"
+
+
+class NewerVersion(Malformed):
+    """A record, or a ledger, that a newer version of gitcoord has written: it is no damage, and is never repaired."""
+
+    code = CouldNotJudge.code
 
 
 def dumps(value: object) -> str:
@@ -152,12 +159,18 @@ def check(
         raise Malformed(f"{what}: not a record")
     version = record.get("v")
     if version != VERSION or version is True:
-        raise Malformed(f"{what}: version {version!r} is not known here", hints=("upgrade gitcoord on this side",))
+        message = f"{what}: version {version!r} is not known here"
+        if type(version) is int and version > VERSION:
+            raise NewerVersion(message, hints=(UPGRADE,))
+        raise Malformed(message)
     rest = optional or {}
     for key, value in record.items():
         shape = fields.get(key) or rest.get(key)
-        if type(value) is not shape and key != "v" and (shape is None or not has_shape(value, shape)):
-            raise Malformed(f"{what}: {key!r} is unknown or of the wrong type")
+        if type(value) is not shape and key != "v":
+            if shape is None:
+                raise NewerVersion(f"{what}: {key!r} is not known here", hints=(UPGRADE,))
+            if not has_shape(value, shape):
+                raise Malformed(f"{what}: {key!r} is of the wrong type")
     for key in fields:
         if key not in record:
             raise Malformed(f"{what}: {key!r} is missing")

@@ -24,6 +24,7 @@ LOST = PRIVATE + "lost/"
 KEPT = PRIVATE + "kept/"  # content of files before and after a command that changed them
 ARCHIVE = "refs/gitcoord-archive/"  # ledgers that were taken away
 PROBE = PRIVATE + "probe/"
+LANDING = ("@land/", "@lane/")  # resources, as shown: the turns of landings, and the paths that they change in lanes
 LANES = PRIVATE + "lanes/"  # at a remote: commits that are checked in lanes, by their id
 
 PATH, RESOURCE = "path", "resource"

@@ -103,6 +103,7 @@ def _say_taken(call: Call, result: Row, new: list[str]) -> None:
         name = call.screen.paint(printable(str(claim["path"])), "bold") + " (new)" * (claim["path"] in new)
         ttl = format_duration(int(str(claim["ttl_seconds"])))
         call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
+    call.screen.say(*_covered_lines(result))
     call.screen.say(*inherited_lines(result.get("inherited", [])))
     _say_left_uncommitted(call, result)
     if not (result["renewed"] or call.screen.json or call.screen.quiet):
@@ -111,11 +112,24 @@ def _say_taken(call: Call, result: Row, new: list[str]) -> None:
         from gitcoord.claims.cli_new import like_others
 
         call.screen.note(*like_others(call, new))
+    resources = [str(claim["path"]) for claim in claims if claim["kind"] == "resource"]
+    if resources and not (result["renewed"] or call.screen.json or call.screen.quiet):
+        from gitcoord.claims.cli_new import like_declared
+
+        call.screen.note(*like_declared(call, resources))
     if "notes" in result:
         from gitcoord.journal.cli_note import deliver
 
         deliver(call, result["notes"])
     _lost(call, result)
+
+
+def _covered_lines(result: Row) -> list[str]:
+    """Lines about paths that a subagent may write under its parent's claim."""
+    return [
+        f"{printable(str(row['path']))} needs no claim of yours: {row['agent']}, whose subagent you are, holds {printable(str(row['held']))}"
+        for row in result.get("covered", [])
+    ]
 
 
 def _say_unguarded(call: Call) -> None:
@@ -240,6 +254,7 @@ def _would(call: Call, command: Take) -> int:
     result = would_take(call.ctx, command)
     call.screen.answer({**result, "dry_run": True})
     call.screen.say(*(f"would claim {printable(str(claim['path']))}" for claim in result["claims"]))  # type: ignore[attr-defined]
+    call.screen.say(*_covered_lines(result))
     return 0
 
 
@@ -257,23 +272,17 @@ def release(call: Call, values: Values, words: list[str]) -> int:
     released: list[Row] = result["released"]  # type: ignore[assignment]
     if call.screen.quiet and not call.screen.json:
         return 0  # git is not asked about work of which nothing is said
-    _add_makers(call, released)
+    add_makers(call, released)
     call.screen.answer(result)
-    say_released(call, released, actor.agent)
-    if not call.screen.json:
-        _say_left(call, released, actor.agent)
-    if "granted_to" in result:
-        from gitcoord.claims.cli_trunk import granted_lines
-
-        call.screen.say(*granted_lines(result))
+    tell_released(call, result, released, actor.agent)
     if not released:
         call.screen.say("you hold nothing")
     _lost(call, result)
     return 0
 
 
-def say_released(call: Call, released: list[Row], agent: str) -> None:
-    """A line for each claim: the commit that carries its work, and how many files."""
+def tell_released(call: Call, result: Row, released: list[Row], agent: str) -> None:
+    """A line for each claim: the commit that carries its work, and how many files. Then what has not landed, and who gets what is free."""
     for row in released:
         files: list[object] = row["files"]
         makers: list[str] = row.get("made_by", [])
@@ -282,9 +291,15 @@ def say_released(call: Call, released: list[Row], agent: str) -> None:
             carried += f", no change of yours: made by {', '.join(makers)}"
         name = call.screen.paint(printable(str(row["path"])), "bold")
         call.screen.say(f"released {name} ({carried})")
+    if not call.screen.json:
+        _say_left(call, released, agent)
+    if "granted_to" in result:
+        from gitcoord.claims.cli_trunk import granted_lines
+
+        call.screen.say(*granted_lines(result))
 
 
-def _add_makers(call: Call, rows: list[Row]) -> None:
+def add_makers(call: Call, rows: list[Row]) -> None:
     """Add `made_by` to each row: the agents that made its commits. It is empty where a commit names no agent."""
     work: dict[tuple[str, str], list[str]] = {}
     names = [[name for name, *_ in row["files"]] for row in rows]

@@ -44,6 +44,22 @@ def like_others(call: Call, new: list[str]) -> list[str]:
     ]
 
 
+def like_declared(call: Call, resources: list[str]) -> list[str]:
+    """A line for each undeclared resource that is named nearly like a declared one, or like the turn of landing."""
+    from gitcoord.claims.facts import declared_resources
+    from gitcoord.cli.meant import is_slip
+
+    snapshot = read_snapshot(call.ctx)
+    known = [*declared_resources(call.ctx, snapshot), f"land/{format_record(snapshot.state).sync}"]
+    undeclared = [name for name in resources if name.removeprefix("@") not in known]
+    return [
+        f"note: {printable(name)} is not declared, @{printable(other)} is; to give a slip back: git claim release {shell_word(name)}"
+        for name in undeclared
+        for other in known
+        if is_slip(name.removeprefix("@"), other)
+    ]
+
+
 def absent_lines(call: Call, path: str) -> list[str]:
     """A line about a path that is not in this work tree; none for one that is."""
     if not call.ctx.repo.worktree or _is_here(call, path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.base.names import Oid, printable, shell_word
+from gitcoord.base.names import LANDING, Oid, printable, shell_word
 from gitcoord.claims.released import Released, released_below
 from gitcoord.git.commands.objects import count_changes
 from gitcoord.git.commands.worktrees import changed_files
@@ -114,7 +114,7 @@ def not_landed_lines(ctx: Context, released: list[Row]) -> list[str]:
 def granted_lines(result: Row) -> list[str]:
     """Say who waited for what is free now, and has it; of a landing's turn nobody needs to hear."""
     rows = [
-        (row["agent"], [path for path in row["paths"] if not path.startswith("@land/")])
+        (row["agent"], [path for path in row["paths"] if not path.startswith(LANDING)])
         for row in result.get("granted_to", ())
     ]
     return [

@@ -30,8 +30,10 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         why = f": {printable(halt.reason)}" if halt.reason else ""
         call.screen.note(call.screen.paint(f"HALTED by {halt.by}{why}", "red", 2))
     claims = result["claims"]
+    # One landing has a place in the lanes for each path that it changes.
+    shown = [claim for claim in claims if values.get("all") or not str(claim["path"]).startswith("@lane/")]
     call.screen.say(
-        *call.screen.claim_lines(claims), *waiting_lines(result, call.screen.width()), *call.screen.server_lines(result)
+        *call.screen.claim_lines(shown), *waiting_lines(result, call.screen.width()), *call.screen.server_lines(result)
     )
     if not call.screen.json:
         if not claims and not result.get("server_claims"):
@@ -90,7 +92,8 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*waiting_lines(result, call.screen.width()))
     call.screen.say(*call.screen.server_lines(result))
     if not claims and not result.get("server_claims") and not call.screen.json:
-        call.screen.note(f"no claim on, above or below {printable(words[0])}")
+        kept = f"; it is kept for {result['kept_for']}" if "kept_for" in result else ""
+        call.screen.note(f"no claim on, above or below {printable(words[0])}{kept}")
     return 0
 
 
@@ -145,10 +148,13 @@ def check(call: Call, values: Values, words: list[str]) -> int:
 def _say_verdict(call: Call, row: Row, age: str) -> None:
     name = printable(str(row["path"]))
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
-    call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}{age}")
+    kept = f", but kept for {row['kept_for']}" if "kept_for" in row and row["verdict"] in ("free", "unclaimed") else ""
+    if "by" in row:
+        words["mine"] = f"yes, {row['by']}, whose subagent you are, holds it"
+    call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}{kept}{age}")
     held: list[Row] = row["held"]
     call.screen.say(
         *("  " + line for line in [*call.screen.claim_lines(held), *waiting_lines(row, call.screen.width())])
     )
     if row["verdict"] == "unclaimed" and not call.screen.json:
-        call.screen.hint(f"git claim {call.typed(str(row['path']))}")
+        call.screen.hint(f"git claim {'--wait 10m ' * bool(kept)}{call.typed(str(row['path']))}")

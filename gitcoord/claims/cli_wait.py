@@ -71,6 +71,7 @@ def _stay(call: Call, command: Wait, late: TimedOut) -> Row:
         return result
     again = " ".join(call.typed(shown(item.name, item.space)) for item in command.items)
     late.message += f"; your place in the queue stays (ticket {result['ticket']})"
+    late.data["stays"] = True
     late.hints = (f"wait longer: git claim --wait 30m {again}", f"or give the place up: git claim --leave {again}")
     raise late
 
@@ -100,7 +101,8 @@ class Waits(Refused):
     """The answer of a request in the queue: the wait goes on. `key` changes when the line says something new, beside times."""
 
     def __init__(self, result: Row) -> None:
-        super().__init__(Refusal("held", standing_line(result), tuple(result["held"])))
+        super().__init__(Refusal("held", standing_line(result)))
+        self.data = {key: result[key] for key in ("ticket", "position", "of", "before", "held")}
         held = [f"{claim['agent']} {claim['path']} {claim['token']}" for claim in result["held"]]
         self.key = f"{result['ticket']} {result['of']} {' '.join(result['before'])} {' '.join(held)}"
 
@@ -110,22 +112,32 @@ _FIRST = ("", "1st", "2nd", "3rd")
 
 def standing_line(result: Row) -> str:
     """The place in the queue in words: position, holders with their reasons, agents before."""
-    from gitcoord.terminal.screen import expected
-
     position, before = int(str(result["position"])), [str(name) for name in result["before"]]
     place = _FIRST[position] if position < len(_FIRST) else f"{position}th"
     parts = [f"{place} of {result['of']}"]
-    for claim in result["held"][:2]:
-        what = "it" if result.get("paths") == [claim["path"]] else printable(str(claim["path"]))
-        why = f': "{printable(str(claim["reason"]))}"' if claim["reason"] else ""
-        long = f", {words}" if (words := expected(claim)) else ""
-        parts.append(f"{claim['agent']} holds {what}{why}{long}")
-    if len(result["held"]) > 2:
-        parts.append(f"{len(result['held']) - 2} more claims are in the way")
+    grants: dict[tuple[str, int], list[Row]] = {}
+    for claim in result["held"]:
+        grants.setdefault((claim["agent"], claim["token"]), []).append(claim)
+    parts += [_in_the_way(claims, result) for claims in list(grants.values())[:2]]
+    if len(grants) > 2:
+        parts.append(f"{len(grants) - 2} more are in the way")
     if before:
         names = ", ".join(before[:3]) + (f" and {len(before) - 3} more" if len(before) > 3 else "")
         parts.append(f"{names} {'is' if len(before) == 1 else 'are'} before you")
     return "; ".join(parts)
+
+
+def _in_the_way(claims: list[Row], result: Row) -> str:
+    """The claims of one grant in words: of a landing what it does, else the first claim and how many more."""
+    from gitcoord.terminal.screen import expected, is_landing
+
+    claim, why = claims[0], printable(str(claims[0]["reason"]))
+    if any(map(is_landing, claims)) and why:
+        return f"{claim['agent']} {why}"
+    what = "it" if result.get("paths") == [claim["path"]] else printable(str(claim["path"]))
+    more = f" and {len(claims) - 1} more" if len(claims) > 1 else ""
+    long = f", {words}" if (words := expected(claim)) else ""
+    return f"{claim['agent']} holds {what}{more}" + (f': "{why}"' if why else "") + long
 
 
 def wait_command(take: Take, priority: str, *, blocking: bool) -> Wait:

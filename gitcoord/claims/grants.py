@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.errors import refused
-from gitcoord.base.names import RESOURCE, printable, shown
+from gitcoord.base.names import RESOURCE, printable, shell_word, shown
 from gitcoord.claims.events.claim import require_free
 from gitcoord.claims.model import WRITE, Item, file_of
 from gitcoord.claims.queue import Grant, Queue, claims_of, kept_for, plain_request
@@ -60,15 +60,21 @@ def grants_after(after: State, keys: list[str], world: World) -> tuple[Record, .
     if after.get("halt") is not None:
         return ()
     queue = Queue(after, world)
-    first = all_requests(after) if "halt" in keys else _near(queue, [key for key in keys if not key.startswith(READY)])
-    return tuple(_row(after, world, grant) for grant in queue.grants(first))
+    files = [key for key in keys if not key.startswith(READY)]
+    first = all_requests(after) if "halt" in keys else _near(queue, files)
+    return tuple(_row(after, world, grant) for grant in queue.grants(first, _agents(files)))
+
+
+def _agents(files: list[str]) -> list[str]:
+    """The agents whose claims or requests these files are."""
+    return list(dict.fromkeys(file.rpartition("/@")[2] for file in files))
 
 
 def _near(queue: Queue, files: list[str]) -> list[Request]:
     """The requests around these files, those of their agents with all for which they wait, and those for any task: whatever is free, a
     task may need it."""
     near = queue.beside(files)
-    for agent in dict.fromkeys(file.rpartition("/@")[2] for file in files):
+    for agent in _agents(files):
         for each in queue.of(agent).values():
             near.update(queue.reachable(each))
     near.update(queue.around(plain_request("", (NEXT,), WRITE, 1)))
@@ -92,8 +98,22 @@ def overtaken_by(state: State, world: World, agent: str, items: tuple[Item, ...]
     kept = kept_for(queue, claim, rivals)
     if kept is not None:
         what, wanted = (printable(", ".join(shown(i.name, i.space) for i in each[:3])) for each in (items, kept.items))
-        raise refused("kept", f"'{what}' is free, but kept for {kept.agent}, who waits for {wanted}")
+        words = f"'{what}' is free, but kept for {kept.agent}, who waits for {wanted}"
+        raise refused("kept", words, *_finish_first(queue, kept, agent))
     return [request.ticket for request in rivals if queue.overtakes(claim, request)]
+
+
+def _finish_first(queue: Queue, kept: Request, agent: str) -> tuple[str, ...]:
+    """Hints where the request for which a path is kept waits, directly or by way of others, for claims of this agent, which would wait for
+    ever; or of an agent whose subagent this is, which usually waits for it."""
+    names = agent.split(".")
+    family = {".".join(names[: n + 1]) for n in range(len(names))}
+    wanted = [claim for each in queue.reachable(kept).values() for claim in queue.blocking_claims(each, family)]
+    own = " ".join(dict.fromkeys(shell_word(shown(c.path, c.space)) for c in wanted if c.agent == agent))
+    if own:
+        return (f"finish and release what others wait for, then ask again: git claim release {own}",)
+    above = dict.fromkeys(c.agent for c in wanted)
+    return tuple(f"finish, so that {name}, whose subagent you are, can release what others wait for" for name in above)
 
 
 # --- applied: the claims that they become

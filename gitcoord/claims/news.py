@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError
-from gitcoord.base.names import printable, shell_word, shown
+from gitcoord.base.names import LANDING, printable, shell_word, shown
 from gitcoord.claims.model import Claim, Item, expiry_of_claim, is_confirmed, overlapping, own_claims
 from gitcoord.claims.requests import Request, own_request
 from gitcoord.claims.waiting import waiters_of
@@ -52,9 +52,13 @@ class News(NamedTuple):
 
 def note_wait(ctx: Context, agent: str, ticket: int, items: Iterable[Item]) -> None:
     """Note that the agent waits. Repeating it changes nothing."""
-    path = ctx.scratch(f"waiting/{agent}@{ticket}")
-    if ticket and not read_file(path):
-        write_file(path, dumps([ctx.host.wall(), [list(item) for item in items]]).encode())
+    if ticket and not read_file(ctx.scratch(f"waiting/{agent}@{ticket}")):
+        _write(ctx, agent, Noted(ticket, ctx.host.wall(), tuple(items)))
+
+
+def _write(ctx: Context, agent: str, note: Noted) -> None:
+    items = [list(item) for item in note.items]
+    write_file(ctx.scratch(f"waiting/{agent}@{note.ticket}"), dumps([note.at, items]).encode())
 
 
 def noted_waits(ctx: Context, agent: str) -> list[Noted]:
@@ -70,12 +74,28 @@ def noted_waits(ctx: Context, agent: str) -> list[Noted]:
     return sorted(found)
 
 
+def noted_agents(ctx: Context) -> list[str]:
+    """The agents that have asked in this clone and were not told of the end."""
+    return sorted({name.rpartition("@")[0] for name in list_files(f"{ctx.repo.scratch}/waiting")})
+
+
 def forget_waits(ctx: Context, agent: str, items: Iterable[Item] | None = None) -> None:
     """The agent knows what became of its requests for these items, or of all of them."""
     named = None if items is None else set(items)
     for note in noted_waits(ctx, agent):
         if named is None or named & set(note.items):
             _forget(ctx, agent, note)
+
+
+def forget_given_back(ctx: Context, agent: str, paths: Iterable[object]) -> None:
+    """The agent gave these paths back itself, as they are shown: of those that it waited for before, only the others are still to tell."""
+    named = set(paths)
+    for note in noted_waits(ctx, agent):
+        left = tuple(item for item in note.items if shown(item.name, item.space) not in named)
+        if left != note.items and own_request(read_snapshot(ctx).state, note.items[0], agent) is None:
+            _forget(ctx, agent, note)
+            if left:
+                _write(ctx, agent, note._replace(items=left))
 
 
 def _forget(ctx: Context, agent: str, note: Noted) -> None:
@@ -203,7 +223,9 @@ def news_lines(ctx: Context, news: News) -> list[str]:
         )
     for row in news.waiters[:_SHOWN]:
         why = f": {printable(row['reason'])}" if row["reason"] else ""
-        lines.append(f"{row['agent']} waits for {_paths(row)}, which you hold, since {ago(row['since'])}{why}")
+        lands = any(path.startswith(LANDING) for path in row["paths"])
+        what = "your landing to end" if lands else f"{_paths(row)}, which you hold"
+        lines.append(f"{row['agent']} waits for {what}, since {ago(row['since'])}{why}")
     if len(news.waiters) > _SHOWN:
         lines.append(f"{len(news.waiters) - _SHOWN} more wait for what you hold: git claim list")
     return lines

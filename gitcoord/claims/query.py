@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Unreachable
-from gitcoord.base.names import ROOT, shown
+from gitcoord.base.names import PATH, ROOT, shown
 from gitcoord.claims.model import (
     DEFAULT_TTL,
     WRITE,
@@ -17,6 +17,7 @@ from gitcoord.claims.model import (
     expiry_of_claim,
     is_confirmed,
     overlapping,
+    own_claim,
 )
 from gitcoord.git.files import is_directory
 from gitcoord.ledger.context import Context
@@ -79,6 +80,17 @@ def _waiting(state: State, world: World, agent: str = "", item: Item | None = No
     return {"waits": rows} if rows else {}
 
 
+def _kept(state: State, world: World, agent: str, item: Item) -> dict[str, object]:
+    """`kept_for`: the agent that waits and for which an item without conflicting claims is kept, so that a plain claim on it is refused."""
+    if not state.names("waits") or own_claim(state, item, agent) is not None:
+        return {}  # its own item is before all who wait
+    from gitcoord.claims.queue import Queue, kept_for, plain_request
+
+    queue, claim = Queue(state, world), plain_request(agent, (item,), WRITE, 1)
+    kept = kept_for(queue, claim, queue.rivals(claim))
+    return {"kept_for": kept.agent} if kept is not None else {}
+
+
 def server_claims(
     ctx: Context,
     snapshot: Snapshot,
@@ -137,6 +149,7 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
     return {
         "claims": rows,
         **_waiting(snapshot.state, world, item=item),
+        **({} if rows else _kept(snapshot.state, world, agent, item)),
         **server_claims(ctx, snapshot, rows_of, rows),
     }
 
@@ -182,15 +195,26 @@ def _require_recent(state: State, agent: str, items: tuple[Item, ...], unseen: U
 
 
 def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, object]:
-    """mine: a write claim of the agent covers it; held: live claims of others conflict; free: neither."""
+    """mine: a write claim of the agent covers it, or one of an agent whose subagent it is; held: live claims of others conflict; free: neither. What is free may be kept for one that
+    waits: that refuses a claim, and no gate asks for one where the path is not shared."""
     conflicts = conflicts_of(state, world, item, agent, WRITE, 1)
     claims = overlapping(state, item)
     mine = [c for c in claims if c.agent == agent and c.mode == WRITE and covers_item(state, c, item)]
-    held = [] if mine and item.space == "resource" else conflicts.live
+    above = _parents_claim(state, world, item, agent) if "." in agent and item.space == PATH else None
+    held = [] if above is not None or (mine and item.space == "resource") else conflicts.live
     row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
     row["held"] = [{**claim.to_json(verdict.expires_in), "silent": False} for claim, verdict in held]
-    row["verdict"] = "held" if held else "mine" if mine else "free"
-    return row | _waiting(state, world, item=item)
+    row["verdict"] = "held" if held else "mine" if mine or above is not None else "free"
+    if above is not None and not mine:
+        row["by"] = above.agent
+    kept = _kept(state, world, agent, item) if row["verdict"] == "free" else {}
+    return row | _waiting(state, world, item=item) | kept
+
+
+def _parents_claim(state: State, world: World, item: Item, agent: str) -> Claim | None:
+    from gitcoord.claims.family import covering_claim  # only for a subagent
+
+    return covering_claim(state, world, item, agent)
 
 
 def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[str, object]]) -> None:

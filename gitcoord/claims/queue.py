@@ -1,7 +1,7 @@
 """The queue: in which order requests go, which of them may go now, and which they overtake.
 
-The order is that of `Queue.rank`: requests at the limit first, then by priority, then by ticket. A request is at the limit when it was
-overtaken as often as the settings allow. A claim without a request is the last in the order.
+The order is that of `Queue.rank`: upgrades of what their agent holds first, then requests at the limit, then by priority, then by ticket. A request
+is at the limit when it was overtaken as often as the settings allow. A claim without a request is the last in the order.
 
 A request may go if
 - no claim of another agent conflicts with it,
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import covers
 from gitcoord.claims.deadlock import Reduction, stuck_with
-from gitcoord.claims.model import Item, compatible, file_of, is_turn_item, key_of
+from gitcoord.claims.model import WRITE, Item, all_claims, compatible, file_of, is_turn_item, key_of
 from gitcoord.claims.requests import NEXT, PRIORITIES, Request, Requests, capacity_for
 from gitcoord.ledger.kinds import task_rules
 from gitcoord.ledger.state import Changes, State
@@ -41,15 +41,25 @@ class Queue(Requests):
         super().__init__(state, world)
         self.limit = world.waiting().overtake
         self._keys: dict[Item, str] = {}
-        # By ticket, and by agent; forgotten at each grant.
+        # By ticket, or by agent; forgotten at each grant.
         self._keepers: dict[int, list[Request]] = {}
         self._reachable: dict[int, dict[int, Request]] = {}
         self._holders: dict[str, bool] = {}
+        self._upgrades: dict[int, bool] = {}
 
     # --- the order
 
     def rank(self, request: Request) -> tuple[int, int, int]:
-        return (0 if self.at_limit(request) else 1, PRIORITIES.index(request.priority), request.ticket)
+        first = 0 if self._is_upgrade(request) else 1 if self.at_limit(request) else 2
+        return (first, PRIORITIES.index(request.priority), request.ticket)
+
+    def _is_upgrade(self, request: Request) -> bool:
+        """Does its agent hold all these items already? They are its own before all who wait. In a weaker mode or fewer units, since nobody waits
+        for what it has."""
+        if request.ticket not in self._upgrades:
+            held = self._holds(request.agent) and NEXT not in request.items
+            self._upgrades[request.ticket] = held and all(request.own(self.state, item) for item in request.items)
+        return self._upgrades[request.ticket]
 
     def at_limit(self, request: Request) -> bool:
         """May it not be overtaken any more?"""
@@ -143,9 +153,11 @@ class Queue(Requests):
 
     # --- who goes
 
-    def grants(self, first: list[Request]) -> list[Grant]:
-        """The grants of those of these requests, and of all that compete with them, that may go now, in order."""
+    def grants(self, first: list[Request], agents: Iterable[str] = ()) -> list[Grant]:
+        """The grants of those of these requests, and of all that compete with them, that may go now, in order. `agents`: others that wait
+        for less now."""
         found: list[Grant] = []
+        first = [*first, *self._held_back([*agents, *(each.agent for each in first if each.blocking)])]
         while first:
             some, again = self._grants(first)
             found += some
@@ -155,6 +167,7 @@ class Queue(Requests):
             others = [each for grant in some for each in self.of(grant.request.agent).values()]
             past = [self._found[each.ticket] for grant in some for each in grant.past]
             others += [each for each in past if each is not None and self.at_limit(each)]
+            others += self._held_back(grant.request.agent for grant in some)
             first = list({**again, **{t: r for other in others for t, r in self.reachable(other).items()}}.values())
         return found
 
@@ -221,9 +234,27 @@ class Queue(Requests):
         after.state = self.state.patched(claims_of(self.state, request, 1, 0, ""))
         return bool(stuck_with(after, request.agent))
 
+    def _held_back(self, agents: Iterable[str]) -> list[Request]:
+        """The other requests of those that block behind these agents, directly or by way of others. Such a request is held back while its
+        grant would close a circle, and these agents may have been a part of that."""
+        found, seen = list[Request](), dict.fromkeys(agents)
+        todo = list(seen)
+        for agent in todo:
+            own = list(self.of(agent).values())
+            if len(own) > 1 and any(each.blocking for each in own):
+                found += [each for each in own if not each.blocking]
+            held = all_claims(self.state, agent) if self._holds(agent) else []
+            near = [self.around(plain_request("", (claim.item,), WRITE, 1)) for claim in held]
+            behind = dict.fromkeys(
+                r.agent for some in near for r in some.values() if r.blocking and r.agent not in seen
+            )
+            seen.update(behind)
+            todo += behind
+        return found
+
     def _follow(self, request: Request, past: list[Request]) -> None:
         counted: dict[int, Request | None] = {p.ticket: p._replace(overtaken=p.overtaken + 1) for p in past}
-        for memory in (self._keepers, self._reachable, self._holders):
+        for memory in (self._keepers, self._reachable, self._holders, self._upgrades):
             memory.clear()
         self.patch({request.ticket: None, **counted}, claims_of(self.state, request, 1, 0, ""))
 

@@ -14,6 +14,7 @@ PRIORITIES = ("critical", "high", "normal", "low")
 # A request for any task asks for this one; it is granted a task's own item and what the task needs.
 NEXT = Item(RESOURCE, "tasks/next")
 _TASK = "task/"
+LONGEST_RESERVE = 3600  # seconds for which a waiter that is gone may keep the others waiting
 MOST_MISSED = 2  # a request that missed its reservation so often is dropped
 
 _REQUEST: dict[str, Shape] = {
@@ -69,7 +70,7 @@ class Request(NamedTuple):
 
     def given(self, state: State) -> tuple[Item, ...]:
         """The items that a grant gives: those that the agent does not hold already as it asks for them, which stay as they are."""
-        owns = {item: self._own(state, item) for item in self.items}
+        owns = {item: self.own(state, item) for item in self.items}
         return tuple(item for item, own in owns.items() if own is None or not self.is_met(own)) or self.items
 
     def claims(self, state: State, seq: int, at: int, nonce: str) -> list[Claim]:
@@ -78,7 +79,7 @@ class Request(NamedTuple):
         kept: Record = {key: getattr(self, key) for key in ("ticket", "priority", "blocking", "missed", "reserve")}
         if len(given) < len(self.items):
             kept["held"] = [list(item) for item in self.items if item not in given]
-        return [self._claim(item, self._own(state, item), kept, seq, at, nonce) for item in given]
+        return [self._claim(item, self.own(state, item), kept, seq, at, nonce) for item in given]
 
     def _claim(self, item: Item, own: Claim | None, kept: Record, seq: int, at: int, nonce: str) -> Claim:
         """A reserved claim. It is at least as strong as the agent's own, which it replaces and keeps in mind."""
@@ -93,7 +94,8 @@ class Request(NamedTuple):
             reserved={**kept, "before": own._replace(reserved=None).to_record()},
         )  # fmt: skip
 
-    def _own(self, state: State, item: Item) -> Claim | None:
+    def own(self, state: State, item: Item) -> Claim | None:
+        """The claim of its agent on this item, in the same session."""
         own = own_claim(state, item, self.agent)
         return own if own is not None and own.session == self.session else None
 

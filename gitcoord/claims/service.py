@@ -14,6 +14,7 @@ from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import World
 from gitcoord.sessions.worktree_notes import left_here, note_claims, note_tree
+from gitcoord.startup.annotations import Any, Callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,8 +97,18 @@ def take_weaker(ctx: Context, actor: Actor, weaker: Claim) -> None:
 def _decide_wait(state: State, command: Wait, world: World) -> Decision:
     from gitcoord.claims.events.wait import decide
 
-    decision = decide(state, command._replace(base=world.head()), world)
+    decision = _decide(state, command._replace(base=world.head()), world, decide)
     return _with_notes(state, command, world, _with_expired(decision))
+
+
+def _decide(state: State, command: Any, world: World, decide: Callable[[State, Any, World], Decision]) -> Decision:
+    """The rule's answer; for a subagent without what it may write under its parent's claims."""
+    below = None
+    if "." in command.actor.agent:
+        from gitcoord.claims.family import decide_below  # only for a subagent
+
+        below = decide_below(state, command, world, decide)
+    return below if below is not None else decide(state, command, world)
 
 
 def _with_notes(state: State, command: Take | Wait, world: World, decision: Decision) -> Decision:
@@ -154,7 +165,7 @@ def _decide_take(state: State, command: Take, world: World) -> Decision:
     """Decide with the claimant's HEAD as the base of the claim."""
     from gitcoord.claims.take import decide
 
-    decision = decide(state, command._replace(base=world.head()), world)
+    decision = _decide(state, command._replace(base=world.head()), world, decide)
     return _with_notes(state, command, world, _with_expired(decision))
 
 
@@ -174,7 +185,12 @@ def release(
         start_dirty_check(ctx, [item.name for item in items if item.space == "path"])
     from gitcoord.claims.events.release import Release, decide
 
-    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=parts_for(actor.agent, items))
+    result = transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=parts_for(actor.agent, items))
+    if ctx.may_have_news():
+        from gitcoord.claims.news import forget_given_back
+
+        forget_given_back(ctx, actor.agent, (row["path"] for row in result["released"]))
+    return result
 
 
 def release_unworked(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:

@@ -56,7 +56,7 @@ class Caller:
         self._marks: list[tuple[int, ...]] = []
 
     def call(self, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
-        """(the answer as `--json` gives it, whether it is an error). A refusal has code, message and hints."""
+        """(the answer as `--json` gives it, whether it is an error). A refusal has code, message and hints. `said`: what goes to stderr."""
         said = {key: value for key, value in values.items() if value not in ("", False, [])}
 
         def answer(call: Call) -> Row:
@@ -64,7 +64,7 @@ class Caller:
             assert isinstance(screen, _Answer)
             screen.ask_news = lambda: news_of(call)
             run(verb, call, said, words)
-            return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
+            return {**screen.row, "said": screen.notes} if screen.notes else screen.row
 
         return self.ask(answer)
 

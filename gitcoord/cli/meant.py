@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.base.names import shell_word
+from gitcoord.base.names import LEDGER, shell_word
 from gitcoord.cli.table import COMMANDS, table_of
 from gitcoord.startup.annotations import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
 
 # Words that people try and that are no verbs here.
 _OTHER_WORDS = {
@@ -61,6 +65,13 @@ def _named(command: str, verb: str, rest: list[str]) -> str:
 
 def _line(command: str, rest: list[str]) -> str:
     return " ".join([command, *map(shell_word, rest)])
+
+
+def meant_branches(ctx: Context, word: str) -> list[str]:
+    """The commands to land branches that are named nearly like the word."""
+    places = ("refs/heads/", f"refs/remotes/{ctx.remote or 'origin'}/")
+    names = {ref.removeprefix(place) for place in places for ref in ctx.local.list_refs(place) if ref != LEDGER}
+    return [f"git coord land {shell_word(name)}" for name in sorted(names) if is_misspelt(word, name)]
 
 
 def is_misspelt(word: str, verb: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import CONFIG, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
@@ -34,6 +36,7 @@ def number(call: Call, values: Values, words: list[str]) -> int:
     call.screen.say(*result["numbers"])  # type: ignore[misc]
     if "claimed" in result:
         call.screen.note(f"claimed {call.typed(str(result['claimed']))}")
+        call.screen.note(*_unlike(call, declared.get(words[0]), str(result["claimed"])))
     if not result["declared"] and result["first"] == 1:
         call.screen.note(f"note: {CONFIG} has no sequence '{words[0]}', so no files were looked at")
     return 0
@@ -48,6 +51,17 @@ def _require_no_mistake(name: str, declared: dict[str, Sequence]) -> None:
 
 def _files(sequence: Sequence) -> str:
     return f"  ({printable(', '.join(sequence.patterns))})" if sequence.patterns else ""
+
+
+def _unlike(call: Call, sequence: Sequence | None, path: str) -> list[str]:
+    """A line about a claimed file that the sequence's patterns do not match: its number would not be seen in the tree."""
+    patterns = sequence.patterns if sequence is not None else ()
+    if not patterns or any("\\" in pattern or fnmatchcase(path, pattern) for pattern in patterns):
+        return []
+    shown = printable(", ".join(patterns))
+    return [
+        f"note: {printable(path)} does not match {shown}; to give a slip back: git claim release {call.typed(path)}"
+    ]
 
 
 def _file(call: Call, pattern: str, sequence: Sequence | None) -> str:

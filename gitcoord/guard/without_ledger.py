@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import NewerVersion
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, LockHeld, StoreError, Unreachable
 from gitcoord.base.names import ROOT
 from gitcoord.git.files import is_directory
@@ -27,7 +28,8 @@ def read_findings(invocation: Invocation, effects: FileEffects, home: Place, err
         read_snapshot(ctx)
     except StoreError as broken:
         if effects.writes or effects.changed_below or effects.bypasses or effects.unknown:
-            passing = isinstance(broken, (LockHeld, Unreachable))  # nothing is broken, and their own hints help
+            # With these nothing is broken, and their own hints help.
+            passing = isinstance(broken, (LockHeld, Unreachable, NewerVersion))
             raise broken if passing else CouldNotJudge(broken.message, hints=_HINTS) from None
     else:
         raise error  # the ledger is well

@@ -10,7 +10,8 @@ from gitcoord.handoff import service as app
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New
 from gitcoord.handoff.model import DECLINED, SECTIONS, WITHDRAWN, addressee, check_addressee, parse_document, template
-from gitcoord.journal.cli_note import show_unseen
+from gitcoord.journal.cli_note import deliver
+from gitcoord.journal.notes import unseen_below
 from gitcoord.startup.annotations import Any
 from gitcoord.terminal.call import Call, at_terminal, text, words_of
 from gitcoord.terminal.parser import Values
@@ -161,11 +162,13 @@ def body(text: str) -> list[str]:
 def accept(call: Call, values: Values, words: list[str]) -> int:
     id = words[0] if words else _only_one(call)
     result: Record = app.accept(call.ctx, call.actor(), id, without_commits=bool(values.get("without-commits")))
-    call.screen.answer(result)
+    notes = unseen_below(call.ctx, call.actor().agent, result["claims"])
+    call.screen.answer({**result, "notes": notes} if notes else result)
     verb = "accepted before:" if result["repeated"] else "accepted"
     call.screen.say(f"{verb} {result['id']} from {result['from']}")
     call.screen.say(*(f"  {line}" for line in call.screen.claim_lines(result["claims"])))
-    show_unseen(call, result["claims"])
+    if notes:
+        deliver(call, notes)
     if result["task"]:
         call.screen.say(f"  the task {result['task']} is yours")
     _warn(call, result, f"it lies in {result['from']}'s work tree")

@@ -89,13 +89,6 @@ def lines(notes: list[Row]) -> list[str]:
     return found
 
 
-def show_unseen(call: Call, claims: list[Row]) -> None:
-    """Show the notes on what was just given to the agent of this call."""
-    notes = app.unseen_below(call.ctx, call.actor().agent, claims)
-    if notes:
-        deliver(call, notes)
-
-
 def deliver(call: Call, notes: list[Row]) -> None:
     """Show these notes to the agent of this call, and put on record that it has seen them."""
     call.screen.say(*lines(notes))

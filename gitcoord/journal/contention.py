@@ -272,6 +272,10 @@ def help_for(path: str, others: Iterable[str]) -> list[str]:
     """The ways out that fit this path. `others`: all paths that were claimed, refused or waited for."""
     if path.startswith("@workers/"):
         return ["more places: cap in [workers] of .gitcoord/config"]
+    if path.startswith("@land/"):
+        return ["branches that change different paths can land side by side: lanes in [land] of .gitcoord/config"]
+    if path.startswith("@lane/"):
+        return ["branches that change it land one after the other: split it"]
     if path.startswith("@"):
         return [f'more of it at once: capacity in [resource "{path[1:]}"] of .gitcoord/config']
     name = path.rpartition("/")[2]
@@ -282,4 +286,5 @@ def help_for(path: str, others: Iterable[str]) -> list[str]:
     return [
         "split the file, so that agents can hold its parts",
         "or claim it only for the moment in which work lands: gitcoord-claim=landing in .gitattributes",
+        "a list to which all add lines merges without a conflict: merge=union in .gitattributes",
     ]

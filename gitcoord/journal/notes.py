@@ -44,7 +44,7 @@ def record_seen(ctx: Context, actor: Actor, notes: list[Record]) -> None:
 
 def unseen_below(ctx: Context, agent: str, claims: list[Record]) -> list[Record]:
     """The notes on what these claims cover that the agent has still to see."""
-    state = read_snapshot(ctx, prefetch=_AHEAD).state
+    state = (ctx.snapshot or read_snapshot(ctx, prefetch=_AHEAD)).state  # as the command read it
     paths = [str(claim["path"]) for claim in claims if claim["kind"] == "path"]
     return [note.to_json() for note in unseen(state, agent, paths, ctx.host.wall())]
 

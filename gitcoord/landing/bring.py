@@ -33,6 +33,7 @@ class Brought(NamedTuple):
     new: str
     conflicts: tuple[str, ...] = ()
     at: str = ""  # of a rebase: the commit that conflicts
+    lost: int = 0  # signatures of commits that were made anew, unsigned
 
 
 class Order(NamedTuple):
@@ -70,11 +71,10 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
         )
     if how == MERGE and base == old:
         return Brought(tip)  # a fast-forward
-    sign = lands and get_setting(env, "commit.gpgSign", kind="bool").text == "true"
+    sign = lands and signs(env)
     if how == REBASE:
         return _rebased(ctx, order, old, sign=sign)
-    if how == SQUASH:
-        _note_signatures(ctx, order, [row[0] for row in _new_commits(env, tip, old)], sign=sign)
+    lost = lost_signatures(ctx, order, [row[0] for row in _new_commits(env, tip, old)]) if how == SQUASH else 0
     tree, conflicts = _merged(env, old, tip)
     if conflicts:
         return Brought("", conflicts)
@@ -84,7 +84,7 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
             _made(commit_merge(env, tree, (old, tip), message.encode("utf-8", "surrogateescape"), sign=sign))
         )
     text = _joined(env, branch, tip, old)
-    return Brought(_made(commit_like(env, tip, tree, (old,), sign=sign, message=text)))
+    return Brought(_made(commit_like(env, tip, tree, (old,), sign=sign, message=text)), lost=lost)
 
 
 def _new_commits(env: Env, tip: str, old: str) -> list[list[str]]:
@@ -92,8 +92,13 @@ def _new_commits(env: Env, tip: str, old: str) -> list[list[str]]:
     return [row.split(" ") for row in list_new(env, tip, old).require("git cannot list the branch's commits").lines]
 
 
-def _note_signatures(ctx: Context, order: Order, commits: list[str], *, sign: bool) -> None:
-    """Say that commits made anew lose their signatures; Refused where the policy wants them kept."""
+def signs(env: Env) -> bool:
+    """Are commits that are made here signed?"""
+    return get_setting(env, "commit.gpgSign", kind="bool").text == "true"
+
+
+def lost_signatures(ctx: Context, order: Order, commits: list[str]) -> int:
+    """How many of these commits, which are made anew, lose a signature and get none; Refused where the policy wants them kept."""
     found = ctx.local.read(commits) if commits else []
     count = sum(each is not None and b"\ngpgsig" in each.data.partition(b"\n\n")[0] for each in found)
     if count and order.keeps:
@@ -102,8 +107,7 @@ def _note_signatures(ctx: Context, order: Order, commits: list[str], *, sign: bo
             f"{order.how} would lose signatures of {printable(order.branch)} ({count}): nothing has landed",
             f"git coord land {shell_word(order.branch)} --merge",
         )
-    if count and not sign:
-        ctx.tell(f"signatures are not kept ({count}): {order.how} makes new commits, and commit.gpgSign is not set")
+    return 0 if count and signs(without_grafts(ctx.repo.env)) else count
 
 
 def base_of(ctx: Context, old: str, tip: str) -> str:
@@ -164,7 +168,7 @@ def _rebased(ctx: Context, order: Order, old: str, *, sign: bool) -> Brought:
         )
     if rows and rows[0][1:] == [old]:
         return Brought(order.tip)  # a fast-forward
-    _note_signatures(ctx, order, [row[0] for row in rows], sign=sign)
+    lost = lost_signatures(ctx, order, [row[0] for row in rows])
     for commit, *parents in rows:
         # A stand-in for trunk that has the commit's parent as its own: so git merges just what the commit changed.
         ours = _made(commit_stand_in(env, tree_of(env, new), *parents))
@@ -172,7 +176,7 @@ def _rebased(ctx: Context, order: Order, old: str, *, sign: bool) -> Brought:
         if conflicts:
             return Brought("", conflicts, commit)
         new = _made(commit_like(env, commit, tree, (new,), sign=sign))
-    return Brought(new)
+    return Brought(new, lost=lost)
 
 
 def tree_of(env: Env, commit: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _signal as signal  # the whole module takes milliseconds to load
 
-from gitcoord.base.errors import UsageError, refused
+from gitcoord.base.errors import GitcoordError, UsageError, refused
 from gitcoord.git.files import pwrite, read_file
 from gitcoord.git.host import getpid, start_time
 from gitcoord.git.locks import flock
@@ -31,10 +31,12 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         from gitcoord.landing.cli_order import order_of
 
         actor = call.actor()
-        return dry_run(call, actor, trunk, order_of(call, values, words, actor, trunk))
+        try:
+            trunk.look()
+            return dry_run(call, actor, trunk, order_of(call, values, words, actor, trunk))
+        finally:
+            trunk.fetch_along(on=False)  # for a process that lives on
     actor = call.actor()
-    if not values.get("abort"):
-        trunk.begin_fetch()  # it takes as long as loading the rest
     preload("landing")
     lock = -1
     # As Ctrl-C: what was begun is given back.
@@ -51,7 +53,6 @@ def land(call: Call, values: Values, words: list[str]) -> int:
             flock.release(lock)
         for number, handler in before.items():
             signal.signal(number, handler)  # for a process that lives on
-        trunk.finish_fetch()
         trunk.fetch_along(on=False)  # for a process that lives on
 
 
@@ -84,7 +85,34 @@ def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:
 
         return go_on(call, actor, trunk)
     resolve.require_none(call.ctx, actor.agent)
+    if not finished:
+        code = _unasked(call, values, words, trunk)
+        if code is not None:
+            return code
+    trunk.look()
     order = order_of(call, values, words, actor, trunk)
     if any((row.agent, row.branch, row.tip) == (actor.agent, order.branch, order.tip) for row in finished):
         return say_finished(call, order, finished)
     return Command(call, values, actor, trunk, order).run()
+
+
+def _unasked(call: Call, values: Values, words: list[str], trunk: Trunk) -> int | None:
+    """Land by what this clone knows of the remote, in one push, which finds out whether that was too old. None: it was, or is not enough; nothing was
+    done, and no answer was given."""
+    from gitcoord.landing.cli_land import Command
+    from gitcoord.landing.cli_order import order_of
+    from gitcoord.landing.service import AskFirst
+
+    actor = call.actor()
+    if not trunk.assume(actor.agent):
+        return None
+    command: Command | None = None
+    try:
+        command = Command(call, values, actor, trunk, order_of(call, values, words, actor, trunk))
+        return command.run(asked=False)
+    except AskFirst:
+        return None
+    except GitcoordError as error:
+        if command.pushed if command is not None else isinstance(error, UsageError):
+            raise
+        return None

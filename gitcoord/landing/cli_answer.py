@@ -15,6 +15,14 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row
 
 
+def say_lost(call: Call, order: Order, lost: int) -> None:
+    """Signatures are lost; said once, however often the branch was brought onto trunk."""
+    if lost:
+        call.screen.note(
+            f"signatures are not kept ({lost}): {order.how} makes new commits, and commit.gpgSign is not set"
+        )
+
+
 def say_landed(call: Call, order: Order, result: Row) -> None:
     """`result`: the facts of the landing, and in `renumbered`, `told`, `left` and `removed` what came with it."""
     screen = call.screen

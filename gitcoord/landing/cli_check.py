@@ -10,6 +10,7 @@ from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import printable
 from gitcoord.git.commands.refs import rev_parse
 from gitcoord.git.files import list_files, remove_file, write_file
+from gitcoord.git.host import isatty, terminal_width
 from gitcoord.git.long_process import run_check
 from gitcoord.git.process import Environ
 from gitcoord.landing.bring import tree_of
@@ -17,18 +18,49 @@ from gitcoord.landing.model import MAX_CHECKS, Rules
 from gitcoord.landing.scratch import Scratch
 from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import Turn
-from gitcoord.startup.annotations import Iterable
+from gitcoord.startup.annotations import Callable, Iterable
 from gitcoord.terminal.call import Call
-from gitcoord.terminal.screen import Row
+from gitcoord.terminal.screen import Row, Screen, put
 
 _KEPT = 20  # outputs of failed checks
 _SECRET = (b"GITCOORD_", b"GIT_", b"SSH_", b"GPG_", b"GNUPG")
+_MINUTE = 60
 _SHOWN = 12  # last lines of a failed check's output
 
 
 class CheckFailed(GitcoordError):
     exit_code = 1
     code = "check"
+
+
+class Running:
+    """Says how long a check has run: at a terminal in one line that counts up, elsewhere in a line a minute. Called as `run_check` calls `tick`, which it calls in its
+    turn."""
+
+    def __init__(self, screen: Screen, command: str, timeout: int, tick: Callable[[], float], *, live: bool) -> None:
+        self._screen, self._tick, self._live = screen, tick, live
+        self._what = f"of at most {format_duration(timeout)}: {printable(command)}"
+        self._began = time.monotonic()
+        self._due = 0.0  # when `tick` is called next
+        self._next = 0 if live else _MINUTE  # seconds after which it says so next
+
+    def __call__(self) -> float:
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + self._tick()
+        ran = int(now - self._began)
+        if ran >= self._next:
+            words = f"checking for {format_duration(ran)} {self._what}"
+            if self._live:
+                put(2, "\r\x1b[K" + words[: terminal_width(2) - 1])
+            else:
+                self._screen.note(words)
+            self._next = ran + 1 if self._live else ran - ran % _MINUTE + _MINUTE
+        return min(self._due, self._began + self._next) - now
+
+    def end(self) -> None:
+        if self._live:
+            put(2, "\r\x1b[K")
 
 
 class Checks:
@@ -80,8 +112,13 @@ class Checks:
     def _run(self, command: str, place: str, commit: str, timeout: int) -> Row:
         self._call.screen.note(f"checking {commit[:12]}: {printable(command)}")
         began = time.monotonic()
-        env = check_environ(self._call.environ)
-        code, output = run_check(command, place, env, timeout, self.tick)
+        env, screen = check_environ(self._call.environ), self._call.screen
+        live = isatty(2) and not (screen.quiet or screen.json)
+        running = Running(screen, command, timeout, self.tick, live=live)
+        try:
+            code, output = run_check(command, place, env, timeout, running)
+        finally:
+            running.end()
         seconds = int(time.monotonic() - began)
         if code == 0:
             return {"command": command, "code": 0, "seconds": seconds}

@@ -18,18 +18,17 @@ from gitcoord.git.commands.remotes import push_large_files
 from gitcoord.git.files import exists
 from gitcoord.git.host import isatty
 from gitcoord.landing import resolve
-from gitcoord.landing.bring import Order, bring
-from gitcoord.landing.cli_answer import remove_tree, say_landed, say_refused
+from gitcoord.landing.bring import Order, bring, contains
+from gitcoord.landing.cli_answer import remove_tree, say_finished, say_landed, say_lost, say_refused
 from gitcoord.landing.cli_check import CheckFailed, Checks
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.events.landing import require_task
-from gitcoord.landing.model import lane_items
+from gitcoord.landing.model import OpenLanding, lane_items
 from gitcoord.landing.releases import tell_intents
-from gitcoord.landing.service import Conflict, Landing, NotAllowed
+from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
 from gitcoord.landing.turn import Turn, needed
 from gitcoord.landing.unfinished import note_failure
-from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.roles import may_not_land
@@ -60,90 +59,109 @@ class Command:
         self._again = again
         self._turn = Turn(self._ctx, actor, order.trunk, order.branch, again)
         self._renumber = renumber_of(call, order, trunk)
+        self._rules = trunk.rules()
+        self._landing = Landing(self._ctx, actor, trunk, order, self._task, self._renumber)
 
-    def run(self) -> int:
-        """The exit code. The turn is given back unless it is kept for a conflict."""
-        keeps = False
-        snapshot = read_snapshot(self._ctx)
-        raise_if(may_not_land(snapshot.state, self._actor, self._ctx.world(snapshot)))  # before it waits
-        self._require_task()
-        self._send_large_files()
+    @property
+    def pushed(self) -> bool:
+        """Has a landing that did not ask before begun its push?"""
+        return self._landing.pushed
+
+    def run(self, *, asked: bool = True) -> int:
+        """The exit code. The turn is given back unless it is kept for a conflict. `asked`: trunk and ledger were fetched. Where they were not, an
+        error before `pushed` is no answer: nothing was done, and the landing is begun anew once they are."""
+        keeps = not asked  # it has no turn yet
+        if asked and self._task and (landed := self._landed()):
+            resolve.forget(self._ctx, self._actor.agent)
+            return say_finished(self._call, self._order, landed)
+        self._require_allowed()
         try:
             items = self._needed()
-            if items and self._ctx.remote:
-                fetch(self._ctx)  # what others hold by now; where nothing is needed, the landing's own push finds out
-                items = self._needed()
-            at_once = not (items or self._trunk.rules().checks or self._added)
-            landing = Landing(self._ctx, self._actor, self._trunk, self._order, self._task, self._renumber)
+            at_once = not (items or self._rules.checks or self._added)
+            if not (asked or at_once):
+                raise AskFirst("what it needs is asked for by what the remote has")
+            self._send_large_files()
             with Checks(self._call, self._trunk, self._added, self._turn) as checks:
-                try:
-                    result = self._at_once(landing, checks) if at_once else self._in_turn(landing, items, checks)
-                except Refused as error:
-                    if not at_once or error.code not in ("held", "kept", "not-first"):
-                        raise
-                    result = self._in_turn(landing, items, checks)  # somebody else lands: in the queue
+                result = self._at_once(items, checks, asked=asked) if at_once else self._in_turn(items, checks)
         except Conflict as conflict:
-            keeps = self._stands(conflict)
-            if "stands" not in conflict.data:
-                self._failed(conflict)
+            if asked:
+                keeps = self._stands(conflict)
+                if "stands" not in conflict.data:
+                    self._failed(conflict)
             raise
         except CheckFailed as error:
             self._failed(error)
             raise
         except NotAllowed as error:
+            if not asked:
+                raise
             self._failed(error)
             return say_refused(self._call, self._actor, error)
         finally:
-            if not keeps:
+            if not keeps or self.pushed:
                 self._turn.give_back()
-        resolve.forget(self._ctx, self._actor.agent)
-        return self._say(result, landing)
+        return self._say(result)
 
-    def _require_task(self) -> None:
-        """Before it waits and runs a check for nothing: is there such a task, and is it this agent's?"""
-        if not self._task:
-            return
+    def _landed(self) -> list[OpenLanding]:
+        """This very landing, by a process that died before its answer, if trunk has it."""
+        from gitcoord.landing.records import landed_with
+
+        found, order = landed_with(self._ctx, self._task, self._actor.agent), self._order
+        if found is None or (found.branch, found.tip) != (order.branch, order.tip):
+            return []
+        return [found] if contains(self._ctx, self._trunk.known(), found.new) else []
+
+    def _require_allowed(self) -> None:
+        """Before it waits and runs a check for nothing: may this agent land, by the policy of trunk as it is there, and complete that task?"""
+        state = read_snapshot(self._ctx).state
+        raise_if(may_not_land(state, self._actor, self._trunk.source().policy(())))
+        if self._task:
+            require_task(state, self._task, self._actor.agent)
+
+    def _at_once(self, items: tuple[Item, ...], checks: Checks, *, asked: bool) -> Row:
+        """With the turn taken by the first event; in the queue where somebody else lands, or trunk has other rules by then."""
+
+        def check(old: str, _: str) -> list[Row]:
+            if self._trunk.rules(old) != self._rules:
+                raise refused("rules", f"{self._order.trunk} has other rules for landings by now")
+            return []
+
         try:
-            require_task(read_snapshot(self._ctx).state, self._task, self._actor.agent)
-        except GitcoordError:
-            if not self._ctx.remote:
+            return self._landing.run(check, takes=True, age=RECENT, asked=asked)
+        except Refused as error:
+            if not asked or error.code not in ("held", "kept", "not-first", "rules"):
                 raise
-            fetch(self._ctx)  # it may have become this agent's meanwhile
-            require_task(read_snapshot(self._ctx).state, self._task, self._actor.agent)
+        return self._in_turn(items, checks)
 
-    def _at_once(self, landing: Landing, checks: Checks) -> Row:
-        return landing.run(checks.run, takes=True, age=RECENT)
-
-    def _in_turn(self, landing: Landing, items: tuple[Item, ...], checks: Checks) -> Row:
+    def _in_turn(self, items: tuple[Item, ...], checks: Checks) -> Row:
         raise_if(halted(read_snapshot(self._ctx).state))  # before it waits
-        self._trunk.fetch_along(on=True)
         if self._trunk.rules().lanes == 1:
             self._turn.ask(items, self._ask)
             self._follow_numbers()
-            return landing.run(checks.run, age=RECENT)
+            return self._landing.run(checks.run, age=RECENT)
         from gitcoord.landing.lanes import paths_of
 
         for left in reversed(range(_TRIES)):
-            self._turn.ask((*items, *lane_items(paths_of(landing))), self._ask)
+            self._turn.ask((*items, *lane_items(paths_of(self._landing))), self._ask)
             try:
                 self._follow_numbers()
-                return self._in_lane(landing, checks)
+                return self._in_lane(checks)
             except Refused as error:
                 if error.code != "lane" or not left:
                     raise
                 self._turn.give_back()  # trunk has moved, and it changes other paths now
         raise AssertionError
 
-    def _in_lane(self, landing: Landing, checks: Checks) -> Row:
+    def _in_lane(self, checks: Checks) -> Row:
         from gitcoord.claims.cli_sleep import Bell
         from gitcoord.landing.lanes import Lane
 
         bell = Bell(f"{self._ctx.repo.common_dir}/{TIP.rpartition('/')[0]}")
-        lane = Lane(landing, self._turn, bell.wait)
+        lane = Lane(self._landing, self._turn, bell.wait)
         checks.tick = lane.tick
         try:
             lane.run(checks.run)
-            return landing.run(checks.run, age=RECENT)
+            return self._landing.run(checks.run, age=RECENT)
         finally:
             bell.close()
             lane.leave()
@@ -227,18 +245,21 @@ class Command:
         conflict.data["stands"] = ctx.repo.worktree
         seconds = self._trunk.rules().resolve
         try:
-            self._turn.extend(seconds)
+            self._turn.extend(seconds, "resolves the conflicts of")
             kept = f", within {format_duration(seconds)} while the turn is yours"
         except Refused:
             kept = ""  # another one has the turn: `--continue` waits for the next
         conflict.hints = (
             f"resolve it here{kept}: edit, git add",
-            "then: git coord land --continue",
+            "then, in place of git commit: git coord land --continue"
+            + (f" (it completes {self._task})" if self._task else ""),
             "or give up: git coord land --abort",
         )
         return bool(kept)
 
-    def _say(self, result: Row, landing: Landing) -> int:
+    def _say(self, result: Row) -> int:
+        landing = self._landing
+        resolve.forget(self._ctx, self._actor.agent)
         for outcome in landing.warnings:
             from gitcoord.gates.cli_verdicts import report
 
@@ -249,5 +270,6 @@ class Command:
             "told": tell_intents(self._ctx, self._actor, landing.intents, words),
             "renumbered": self._renumber.rows() if self._renumber is not None and not result["already"] else [],
         }
+        say_lost(self._call, self._order, landing.lost)
         say_landed(self._call, self._order, {**result, **{key: value for key, value in more.items() if value}})
         return 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.landing.bring import Order, bring, names_of
+from gitcoord.landing.cli_answer import say_lost
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.service import listing
 from gitcoord.landing.trunk import Trunk
@@ -32,6 +34,7 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
     if brought.conflicts:
         call.screen.say(f"would not land {what}: conflicts in {printable(', '.join(brought.conflicts[:10]))}")
         return 1
+    say_lost(call, order, brought.lost)
     call.screen.say(f"{what}: already there" if result["already"] else f"would land {what}")
     call.screen.say(*(f"{printable(path)} would be {printable(name)} there" for path, name in names.items()))
     call.screen.say(*(f"would claim {printable(item.name)}" for item in items))
@@ -40,15 +43,18 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
 
 
 def list_queue(call: Call) -> int:
-    result = call.show(lambda: listing(call.ctx), trunk="", landing=[], open=[], waiting=[])
+    result = call.show(lambda: listing(call.ctx), trunk="", landing=[], open=[], waiting=[], check_seconds=0)
     if result is None:
         return 0
-    rows = [["now", str(row["agent"]), printable(str(row["reason"])), ago(row["since"])] for row in result["landing"]]
-    rows += [
-        [str(row["position"]), str(row["agent"]), printable(str(row["reason"])), ago(row["since"])]
-        for row in result["waiting"]
+    seconds = result["check_seconds"]
+    took = f"the last check took {format_duration(seconds)}" if seconds else ""
+    rows = [("now", row, took) for row in result["landing"]]
+    rows += [(str(row["position"]), row, "") for row in result["waiting"]]
+    cells = [
+        [place, str(row["agent"]), printable(str(row["reason"])), f"since {ago(row['since'])}", more]
+        for place, row, more in rows
     ]
-    call.screen.say(*call.screen.table(rows, ["bold", "cyan", "", "dim"]))
+    call.screen.say(*call.screen.table(cells, ["bold", "cyan", "", "dim", ""]))
     if not rows and not call.screen.json:
         call.screen.note("nobody lands, and nobody waits to")
     return 0

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 def order_of(call: Call, values: Values, words: list[str], actor: Actor, trunk: Trunk) -> Order:
     """The branch to land, and how: as the words say, else as trunk's policy does."""
     ctx = call.ctx
-    trunk.fetch()
     rules = trunk.rules()
     branch = (words[0] if words else checked_out(ctx)).removeprefix("refs/heads/")
     if not branch:
@@ -44,15 +43,19 @@ def _tip_of(ctx: Context, branch: str) -> str:
     found = ctx.local.target(f"refs/heads/{branch}")
     if found:
         return found
+    from gitcoord.cli.meant import meant_branches
+
     if not ctx.remote or set(branch) & set(" :*?[~^\\"):
-        raise UsageError(f"there is no branch '{printable(branch)}' here", hints=("git branch --list",))
+        raise UsageError(
+            f"there is no branch '{printable(branch)}' here", hints=(*meant_branches(ctx, branch), "git branch --list")
+        )
     try:
         fetch_sync(ctx, ctx.remote, branch)
     except Unreachable:
         raise
     except CouldNotJudge:
         words = f"there is no branch '{printable(branch)}' here, and none at '{ctx.remote}'"
-        raise UsageError(words, hints=("git branch --list --all",)) from None
+        raise UsageError(words, hints=(*meant_branches(ctx, branch), "git branch --list --all")) from None
     return ctx.local.target(f"refs/remotes/{ctx.remote}/{branch}") or ""
 
 

@@ -17,12 +17,11 @@ from gitcoord.git.commands.objects import (
     empty_tree,
     grep_tree,
 )
-from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.commands.worktrees import read_tree, update_index, update_index_from_files, with_index, write_tree
 from gitcoord.git.files import remove_file
 from gitcoord.git.long_process import run_check
 from gitcoord.git.process import Env, without_grafts
-from gitcoord.landing.bring import Order, tree_of
+from gitcoord.landing.bring import Order, signs, tree_of
 from gitcoord.landing.cli_check import check_environ
 from gitcoord.landing.model import MERGE, Rules
 from gitcoord.landing.scratch import Scratch
@@ -119,7 +118,7 @@ class Renumber:
     def _commit(self, old: str, new: str, tree: str) -> str:
         """The commit that lands with these files instead. A fast-forward becomes a merge: the branch's own commits stay as they are."""
         env, order = self._env, self._order
-        sign = get_setting(env, "commit.gpgSign", kind="bool").text == "true"
+        sign = signs(env)
         if order.how == MERGE and new == order.tip:
             message = f"Merge branch '{order.branch}'\n" + (f"\nAgent: {order.agent}\n" if order.agent else "")
             made = commit_merge(env, tree, (old, new), message.encode("utf-8", "surrogateescape"), sign=sign)

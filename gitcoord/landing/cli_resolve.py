@@ -26,6 +26,7 @@ def go_on(call: Call, actor: Actor, trunk: Trunk) -> int:
         values["task"] = str(record["task"])
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
     try:
+        trunk.look()
         order = order_of(call, values, [str(record["branch"])], actor, trunk)
         return Command(call, values, actor, trunk, order, int(record["again"]) + 1).run()
     except Unreachable as error:

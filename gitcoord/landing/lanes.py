@@ -61,10 +61,10 @@ class Lane:
         self._agent = landing.actor.agent
         self._turn = turn
         self._rest = rest
-        self._refs: list[str] = []  # commits at the remote that nobody needs afterwards
         self._seen: tuple[str, ...] = ()  # trunk and what is before, as last looked at
         self._made = ("", "")  # what trunk will be by that, and this landing on top of it
         self._own = ""  # the commit that is on record
+        self._refs: list[str] = []  # other commits at the remote that nobody needs afterwards
         self._checked = ""  # the files that are being checked
         self._beats = 0  # when the turn was last looked after, in milliseconds
 
@@ -118,13 +118,13 @@ class Lane:
         return _LOOK
 
     def leave(self) -> None:
-        """Remove the commits of this landing, and of dead ones, from the remote. Those that stay do no harm."""
-        for commit in self._refs:
+        """Remove the commits of this landing, if it has not landed, and of dead ones from the remote. Those that stay do no harm."""
+        for commit in dict.fromkeys([*self._refs, *([self._landing.announced] if self._landing.announced else [])]):
             try:
                 store_of(self._ctx).remote.push([RefUpdate(LANES + commit, commit, "")])
             except (GitcoordError, OSError):
                 continue
-        self._refs = []
+        self._refs, self._landing.announced = [], ""
 
     # --- its place
 
@@ -144,12 +144,14 @@ class Lane:
         if remote.branches:
             self._announce(begin, None)
             return True
-        self._refs = [new, *dead]
+        self._refs = dead
         if not remote.atomic:
             remote.push([move])
         try:
             self._announce(begin, move if remote.atomic else None)
+            self._landing.announced = new
         except _IsThere:
+            self._refs.append(new)  # from an earlier landing, unless the remote takes no such refs
             self._announce(begin, None)
         return True
 

@@ -7,19 +7,20 @@ writes `land`), `land`. At a remote the last three are one push.
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, GitcoordError, StoreError, refused
-from gitcoord.base.names import LEDGER, printable
+from gitcoord.base.errors import Contention, GitcoordError, Refused, StoreError, refused
+from gitcoord.base.names import LANES, LEDGER, printable
 from gitcoord.claims.model import Claim, turn_item
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
-from gitcoord.git.store import RefUpdate, SwapFailed, Update, Verify
-from gitcoord.landing.bring import Brought, Order, bring, contains, names_of
+from gitcoord.git.store import Delete, RefUpdate, SwapFailed, Update, Verify
+from gitcoord.landing.bring import Brought, Order, bring, contains, lost_signatures, names_of
 from gitcoord.landing.events import land as land_event
 from gitcoord.landing.events import landing as landing_event
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin
 from gitcoord.landing.follow import Following, finish_following
 from gitcoord.landing.model import (
+    REBASE,
     OpenLanding,
     landing_queue,
     open_landing,
@@ -65,8 +66,16 @@ class NotAllowed(GitcoordError):
         self.outcome = outcome
 
 
+class AskFirst(GitcoordError):
+    """The remote is to be asked first: what this clone knows of it is too old to land by, or not enough. The landing is begun anew then."""
+
+
 class _TrunkMoved(Exception):
     """Somebody else moved trunk meanwhile: it is brought onto the new tip, in the same turn."""
+
+
+class _NotThere(Exception):
+    """Somebody has removed the ref of its lane, which the push would remove."""
 
 
 class Landing:
@@ -90,20 +99,34 @@ class Landing:
         self.trunk = trunk
         self._made = ("", "")  # trunk, and what it would be
         self._judged = ""  # the ledger's head by which `new` was judged
+        self.pushed = False  # one that did not ask before has begun its push
         self.warnings: list[Verdicts] = []
         self.intents: list[Claim] = []  # of others, on what has landed
+        self.lost = 0  # signatures
+        self.announced = ""  # its commit in a lane, where the remote has it: nobody needs that once it has landed
 
-    def run(self, check: Callable[[str, str], list[Row]], *, takes: bool = False, age: int = 0) -> Row:
+    def run(
+        self, check: Callable[[str, str], list[Row]], *, takes: bool = False, age: int = 0, asked: bool = True
+    ) -> Row:
         """Land. `check` runs the checks on a commit that follows the old tip, and raises where one fails. Conflict, NotAllowed, Refused. `takes`: the turn is taken
-        with the first event, where it is free; Refused (held, kept) where it is not. `age`: see `Trunk.fetch`; a check on an old tip would be in vain."""
-        for attempt in range(_TRIES):
-            old, new = self.prepare(age if not attempt else 0)
+        with the first event, where it is free; Refused (held, kept) where it is not. `age`: see `Trunk.fetch`; a check on an old tip would be in vain.
+        `asked`: False where this clone's trunk and ledger may be old: AskFirst where they are, or do not allow it, or there is nothing to land."""
+        for _ in range(_TRIES):
+            old, new = self.prepare(age)
+            if not asked and new == old:
+                raise AskFirst("trunk has it already, as far as this clone knows")
             checks = check(old, new) if new != old else []  # else trunk has it already
             try:
-                moved = self._commit(old, new, checks, takes=takes)
+                moved = self._commit(old, new, checks, takes=takes, asked=asked)
             except _TrunkMoved:
+                if not asked:
+                    raise AskFirst(f"{self.trunk.name} is another one here by now") from None
                 self.ctx.tell(f"{self.trunk.name} has moved meanwhile: once more")
                 continue
+            if self.ctx.may_have_news():
+                from gitcoord.claims.news import forget_given_back
+
+                forget_given_back(self.ctx, self.actor.agent, moved["released"])
             return {
                 "branch": self.order.branch, "trunk": self.trunk.name, "tip": self.order.tip, "old": old,
                 "new": new, "how": self.order.how, "checks": checks, "task": self._task,
@@ -122,6 +145,7 @@ class Landing:
                 " conflicts with ".join(names_of(self.order, self.ctx.remote)),
                 data={"files": list(brought.conflicts), "trunk": old, "commit": brought.at},
             )
+        self.lost = brought.lost
         if brought.new != old:
             self._judge(read_snapshot(self.ctx), old, brought.new)
         self._made = old, brought.new
@@ -130,9 +154,12 @@ class Landing:
     def bring(self, old: str) -> Brought:
         """The branch's work on top of this tip of trunk, with its numbers."""
         brought = bring(self.ctx, self.order, old)
-        if self._renumber is not None and brought.new not in ("", old):
-            return brought._replace(new=self._renumber(old, brought.new))
-        return brought
+        if self._renumber is None or brought.new in ("", old):
+            return brought
+        new = self._renumber(old, brought.new)
+        if new != brought.new == self.order.tip and self.order.how == REBASE:  # a fast-forward, but for its last commit
+            return brought._replace(new=new, lost=lost_signatures(self.ctx, self.order, [brought.new]))
+        return brought._replace(new=new)
 
     def _judge(self, snapshot: Snapshot, old: str, new: str) -> None:
         """As every push is judged, by the policy of trunk before it; NotAllowed where a rule refuses."""
@@ -149,7 +176,7 @@ class Landing:
 
     # --- moving trunk
 
-    def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool) -> Row:
+    def _commit(self, old: str, new: str, checks: list[Row], *, takes: bool, asked: bool) -> Row:
         order, snapshot = self.order, read_snapshot(self.ctx)
         if any(not row.announced and row.agent != self.actor.agent for row in open_landings(snapshot.state)):
             # Its process died after this one began to wait: `landing` drops its record, so what is on trunk gets its `land` before.
@@ -174,28 +201,45 @@ class Landing:
             self.actor, self.trunk.name, order.branch, order.tip, old, new, order.how, checks, self._task, items
         )._replace(takes=takes)
         if self.ctx.remote and store_of(self.ctx).remote.atomic:
-            return self._commit_together(begin)
+            return self._commit_together(begin, asked=asked)
         seq = int(str(transact(self.ctx, landing_event.decide, begin)["seq"]))
         moved = {} if old == new else self._push(begin) if self.ctx.remote else self._move_here(begin, seq)
         result = transact(self.ctx, land_event.decide, Land(self.actor, self.actor.agent, seq))
         gone = released(items) if result["landed"] else []  # the turn was lost meanwhile, and the record with it
         return {**moved, "seq": seq, "released": gone, **_told(result)}
 
-    def _commit_together(self, begin: Begin) -> Row:
-        """Events and trunk in one atomic push to the remote."""
+    def _commit_together(self, begin: Begin, *, asked: bool) -> Row:
+        """Events and trunk in one atomic push to the remote. `asked`: False: only that push, if the ledger that is known here allows it."""
         heads = [""]
 
         def rule(state: State, command: Begin, world: World) -> Decision:
+            if self.pushed:
+                raise AskFirst("as the push found")
             snapshot: Snapshot = world.snapshot  # type: ignore[attr-defined]
-            # A push that was refused although the ledger is as it was: trunk has moved.
-            if snapshot.head == heads[-1] and self.trunk.fetch() != begin.old:
+            # Trunk was fetched with the ledger; or the push was refused although the ledger is as it was.
+            again = snapshot.head == heads[-1]
+            if self.trunk.known() != begin.old or (again and self.trunk.fetch() != begin.old):
                 raise _TrunkMoved
+            if again and lane:
+                raise _NotThere
             heads.append(snapshot.head)
             self._judge_again(snapshot, begin.old, begin.new)
-            return landing_event.decide(state, command, world)
+            try:
+                decision = landing_event.decide(state, command, world)
+            except Refused as error:
+                raise error if asked else AskFirst(error.message) from None  # neither confirmed nor counted
+            self.pushed = not asked
+            return decision
 
         moving = RefUpdate(self.trunk.ref, begin.old, begin.new) if begin.old != begin.new else None
-        result = transact(self.ctx, rule, begin._replace(together=True), moving=moving)
+        lane = (Delete(LANES + self.announced, self.announced),) if self.announced and moving is not None else ()
+        try:
+            result = transact(self.ctx, rule, begin._replace(together=True), moving=moving, beside=lane)
+        except _NotThere:
+            lane = ()
+            result = transact(self.ctx, rule, begin._replace(together=True), moving=moving)
+        if lane:
+            self.announced = ""
         if self.trunk.known() != begin.new:
             self.trunk.fetch()  # git notes what it has pushed, if the settings let it
         return {"seq": result["seq"], "released": released(begin.items), **_told(result)}
@@ -269,18 +313,20 @@ def finish_open(ctx: Context, actor: Actor, trunk: Trunk) -> list[OpenLanding]:
 
 
 def listing(ctx: Context) -> Row:
-    """The agent that lands, and those that wait for a turn, in order."""
+    """The agent that lands, and those that wait for a turn, in order; and how long the checks of the last landing took."""
     from gitcoord.claims.model import overlapping
     from gitcoord.claims.queue import Queue
     from gitcoord.claims.requests import directory_of, requests_around
+    from gitcoord.landing.records import check_seconds
 
     snapshot = read_snapshot(ctx, trusting=True)
     state, world = snapshot.state, ctx.world(snapshot)
     item = turn_item(format_record(state).sync)
     near = requests_around(state, directory_of(state, item))
-    return landing_queue(
+    queue = landing_queue(
         format_record(state).sync,
         overlapping(state, item),
         sorted(near, key=Queue(state, world).rank),
         open_landings(state),
     )
+    return {**queue, "check_seconds": check_seconds(ctx, snapshot) if queue["landing"] else 0}

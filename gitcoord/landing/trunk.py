@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import refused
-from gitcoord.git.commands.remotes import start_fetch
-from gitcoord.git.long_process import finish_bounded
 from gitcoord.landing.model import Rules, rules_of
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.format import folds_case, format_record
-from gitcoord.ledger.remote.fetch import store_of
-from gitcoord.ledger.remote.user_refs import fetch_sync, refspec_of, silent
+from gitcoord.ledger.remote.backoff import meets_others
+from gitcoord.ledger.remote.fetch import fetch, store_of
+from gitcoord.ledger.remote.user_refs import fetch_sync, refspec_of
 from gitcoord.ledger.snapshot import Snapshot, read_snapshot
 from gitcoord.policy.reader import Source
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gitcoord.git.process import Child
 
 RECENT = 3000  # milliseconds: trunk that was fetched so long ago is tried as it is, since the push finds out
 
@@ -27,27 +22,34 @@ class Trunk:
         self._ctx = ctx
         self.name = format_record(snapshot.state).sync
         self.ref = f"refs/heads/{self.name}"
+        self._began = ctx.host.mono()
         self._fetched = 0  # when, on the host's monotonic clock; 0: not yet
-        self._begun: Child | None = None
         self._rules: dict[str, Rules] = {}  # by tip
         self._here = f"refs/remotes/{ctx.remote}/{self.name}" if ctx.remote else self.ref
 
-    def begin_fetch(self) -> None:
-        """Fetch it while this process does something else, until `fetch`. Where that fails, `fetch` tries again, and says why."""
+    def assume(self, agent: str) -> bool:
+        """Go by trunk and ledger as this clone knows them, as if they had been fetched now. Only where the push moves both or none, so it finds out,
+        and where no agent of another machine has an open session, so they are most likely as they were left here. Return whether that is so."""
         ctx = self._ctx
-        if ctx.remote:
-            self._begun = start_fetch(silent(ctx), ctx.notes, ctx.remote, refspec_of(ctx.remote, self.name))
-
-    def finish_fetch(self) -> bool:
-        """Wait for the fetch that was begun; return whether there was one, and it has succeeded. Harmless to repeat."""
-        child, self._begun = self._begun, None
-        if child is None:
+        if not ctx.remote or not store_of(ctx).remote.atomic or not ctx.local.target(self._here):
             return False
-        with self._ctx.deadline(self._ctx.remote).request(changes=False) as deadline:
-            answer = finish_bounded(child, deadline)
-            if not answer.code:
-                deadline.answered()
-            return not answer.code
+        if meets_others(ctx, read_snapshot(ctx).state, agent):
+            return False
+        self.fetch_along(on=True)
+        self._fetched = self._began
+        return True
+
+    def look(self) -> None:
+        """Fetch trunk and ledger together, unless this command has done so, and from now on trunk with each fetch of the ledger."""
+        if not self._ctx.remote:
+            return
+        self.fetch_along(on=True)
+        remote, self._fetched = store_of(self._ctx).remote, 0
+        if remote.along_at < self._began:
+            fetch(self._ctx)
+            # Not when it began: a slow remote would be asked twice.
+            self._fetched = self._ctx.host.mono() if remote.along_at else 0
+        self.fetch(RECENT)  # where that brought no trunk: says why
 
     def fetch(self, age: int = 0) -> str:
         """Its present tip; of a remote one, after a fetch, unless the last one of this command is at most so many milliseconds ago."""
@@ -56,8 +58,7 @@ class Trunk:
             self._fetched = max(self._fetched, store_of(ctx).remote.along_at)
             if not self._fetched or ctx.host.mono() - self._fetched >= age:
                 began = ctx.host.mono()
-                if not self.finish_fetch():
-                    fetch_sync(ctx, ctx.remote, self.name)
+                fetch_sync(ctx, ctx.remote, self.name)
                 self._fetched = began
         return self.known()
 

@@ -49,14 +49,16 @@ def changed_paths(ctx: Context, old: str, tip: str) -> list[str]:
 def needed(
     ctx: Context, snapshot: Snapshot, source: Source, agent: str, order: Order, old: str, more: Iterable[str] = ()
 ) -> tuple[Item, ...]:
-    """The paths for which this landing needs claims: marked ones, and those that others hold. Not those that the agent has claimed, or an
-    agent whose commits land; of a squashed commit, only one agent counts. `more`: names that files of the branch get."""
+    """The paths for which this landing needs claims: marked ones, and those that others hold. Not those that the agent has claimed, its
+    subagents, those whose subagent it is, or an agent whose commits land; of a squashed commit, only one agent counts. `more`: names that files of the branch get."""
     state, found = snapshot.state, [*dict.fromkeys([*changed_paths(ctx, old, order.tip), *more])]
     marked = source.policy(found)
     written = [c for c in all_claims(state) if c.mode == WRITE and c.space == "path"]
     foreign = order.how != SQUASH and any(not is_own(claim.agent, agent) for claim in written)
     named = ctx.world(snapshot).agents_of(old, order.tip) if foreign else ()
-    own = [claim for claim in written if is_own(claim.agent, agent) or claim.agent in named]
+    own = [
+        claim for claim in written if is_own(claim.agent, agent) or is_own(agent, claim.agent) or claim.agent in named
+    ]
     items = []
     for path in found:
         item = Item("path", path)
@@ -130,10 +132,10 @@ class Turn:
         if in_lanes or any(requests_around(state, directory_of(state, item)) for item in self.items):
             self.extend(AGAIN)
 
-    def extend(self, seconds: int) -> None:
-        """Take the turn again for so long: the claims get a new token, from which the time counts."""
+    def extend(self, seconds: int, doing: str = "lands") -> None:
+        """Take the turn again for so long: the claims get a new token, from which the time counts. `doing`: what others read of it."""
         self._times += 1
-        reason = f"lands {self._branch}"[:180] + f" (extended {self._times}x)"
+        reason = f"{doing} {self._branch}"[:180] + f" (extended {self._times}x)"
         take(self._ctx, Take(self._actor, self.items, WRITE, *turn_times(seconds), reason))
         self._taken = self._ctx.host.mono()
 

@@ -12,6 +12,7 @@ from zlib import crc32
 from gitcoord.base.codec import Malformed, Record, Shape, check, dumps, loads
 from gitcoord.base.names import shown
 from gitcoord.git.files import append_file, list_files, read_file, write_file
+from gitcoord.git.locks.queue import QueuedLock
 from gitcoord.git.long_process import detach
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
@@ -52,9 +53,11 @@ def _alert_for(event: Event) -> Record:
 
 
 def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: int) -> None:
-    """Alert of a wait of more than twice the holder's expected time, or its ttl: once for a claim and a waiter."""
-    if _is_known(ctx, f"{claim['token']} {agent}"):
-        return
+    """Alert of a wait of more than twice the holder's expected time, or its ttl: once for a claim and a waiter. Several processes may find
+    it: where another one is about to tell, this one looks again later."""
+    with QueuedLock(ctx.scratch("alerts.lock"), 0) as lock:
+        if not lock.acquired or _is_known(ctx, f"{claim['token']} {agent}"):
+            return
     told = {key: claim[key] for key in ("path", "token", "reason", "task", "expected_seconds", "since")}
     row = {"alert": "long-wait", "holder": claim["agent"], **told, "waited_seconds": waited}
     _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})

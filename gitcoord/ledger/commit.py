@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, loads
-from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.codec import UPGRADE, Malformed, NewerVersion, loads
+from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import Oid
 from gitcoord.git.store import Object, Reader
 from gitcoord.ledger.event import Event, decode_event
@@ -57,12 +57,26 @@ def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
 
 
 def refuse_newer(reader: Reader, head: Oid) -> None:
-    """CouldNotJudge where a newer version has written the ledger: events that this one does not know are no damage to be repaired."""
-    (found,) = reader.read([f"{head}:format"])
+    """NewerVersion where this event, or the format beside it, is of a newer version: that is no damage to be repaired."""
+    try:
+        commit, found = reader.read([head, f"{head}:format"])
+    except StoreError:
+        return  # damaged
+    try:
+        _ = Commit(commit, head).event
+    except NewerVersion as error:
+        raise newer_ledger(error) from None
+    except CouldNotJudge:
+        pass
     try:
         record = loads(found.data) if found is not None else {}
         is_newer = (record["major"], record["minor"]) > (FORMAT_MAJOR, FORMAT_MINOR)
     except (Malformed, LookupError, TypeError):
         return  # damaged
     if is_newer:
-        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side",))
+        raise NewerVersion("this ledger has a newer format", hints=(UPGRADE,))
+
+
+def newer_ledger(error: NewerVersion) -> NewerVersion:
+    """The error about a ledger that has such an event."""
+    return NewerVersion(f"a newer version of gitcoord has written this ledger: {error.message}", hints=error.hints)

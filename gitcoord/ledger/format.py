@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, Record, record_of, values_of
+from gitcoord.base.codec import UPGRADE, Malformed, Record, record_of, values_of
 from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -38,7 +38,7 @@ def format_record(state: State) -> Format:
     if found is not None and record is known:
         return found
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
-        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
+        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=(UPGRADE,))
     found = Format._make(values_of(record, _FORMAT, "format"))
     _checked = record, found
     return found

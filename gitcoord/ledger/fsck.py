@@ -6,14 +6,14 @@ refs that follow from it.
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, encode_file
+from gitcoord.base.codec import Malformed, NewerVersion, encode_file
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.store import Reader, Store
 from gitcoord.git.tree import TreeEditor, Trees
-from gitcoord.ledger.commit import Commit, refuse_newer
+from gitcoord.ledger.commit import Commit, newer_ledger, refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event, Illegal, effects, refs_of
 from gitcoord.ledger.format import format_record
@@ -40,6 +40,7 @@ class Replay:
         self.last: Commit | None = None
         self.grants: dict[str, Oid] = {}
         self.skipped: list[Oid] = []
+        self.newer: NewerVersion | None = None  # of the first skipped commit that a newer version has written
         self.differences: list[str] = []
         self.count = 0
         self._gap = False  # the last commit was skipped
@@ -61,7 +62,7 @@ class Replay:
             finally:
                 self.state.seq = seq
         except (CouldNotJudge, LookupError, TypeError, ValueError, AttributeError) as error:
-            self._skip(commit, str(error))
+            self._skip(commit, error)
             return None
         if event.kind == "repair":
             self._accept_repair()
@@ -77,7 +78,9 @@ class Replay:
         self._gap = False
         return changes
 
-    def _skip(self, commit: Commit, why: str) -> None:
+    def _skip(self, commit: Commit, why: Exception) -> None:
+        if isinstance(why, NewerVersion):
+            self.newer = self.newer or why
         self.skipped.append(commit.oid)
         self.differences.append(f"commit {commit.oid[:12]} is no legal event: {why}")
         self._gap = True
@@ -89,7 +92,7 @@ class Replay:
 
     def _accept_repair(self) -> None:
         self.differences = self.differences[: len(self.differences) - len(self.skipped)]
-        self.skipped = []
+        self.skipped, self.newer = [], None
 
 
 def replay(ctx: Context, reader: Reader, progress: Progress | None = None, start: str = LEDGER) -> Replay:
@@ -128,8 +131,9 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
         outcome = replay(ctx, reader, progress)
     except StoreError as error:
         return {"differences": [*differences, error.message], "events": 0}, Replay()
-    if outcome.skipped:
-        refuse_newer(ctx.store, head)
+    if outcome.newer is not None:
+        raise newer_ledger(outcome.newer)
+    refuse_newer(ctx.store, head)
     differences += outcome.differences
     known = ctx.settings.get("gitcoord.root")
     if known and outcome.root != known:

@@ -6,7 +6,7 @@ A kind's module ends with its `KIND`. Where a command makes the event, the modul
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, Record, Shape
+from gitcoord.base.codec import UPGRADE, NewerVersion, Record, Shape
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.sessions import Actor, Heartbeat
 from gitcoord.ledger.state import Changes, State
@@ -179,7 +179,7 @@ def session_hooks() -> list[SessionHooks]:
 def kind_of(name: str) -> Kind:
     """The kind of this name; an unknown one is refused, never skipped."""
     if name not in KINDS:
-        raise Malformed(f"events of kind {name[:40]!r} are not known here", hints=("upgrade gitcoord on this side",))
+        raise NewerVersion(f"events of kind {name[:40]!r} are not known here", hints=(UPGRADE,))
     found: Kind = __import__(f"gitcoord.{KINDS[name]}.events.{name}", fromlist=("KIND",)).KIND
     return found
 

@@ -12,7 +12,7 @@ from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, Reader, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
-from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.commit import REPAIR, Commit, refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.format import format_record
@@ -144,9 +144,14 @@ def find_other_ledger(ctx: Context) -> CouldNotJudge | None:
 
 
 def is_ledger(store: Reader, name: str) -> bool:
-    """Return whether its head is an event. A user may have a branch of the same name."""
+    """Return whether its head is an event. A user may have a branch of the same name. NewerVersion where a newer version wrote it."""
     found = store.read([name])[0]
-    return found is not None and found.kind == "commit" and Commit(found, name).is_event
+    if found is None or found.kind != "commit":
+        return False
+    commit = Commit(found, name)
+    if not commit.is_event:
+        refuse_newer(store, commit.oid)
+    return commit.is_event
 
 
 def not_a_ledger(ctx: Context, remote: str, oid: str) -> Refused:

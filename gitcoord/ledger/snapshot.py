@@ -185,8 +185,8 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
     try:
         snapshot = Snapshot(ctx.store, tip.oid if tip is not None else None, Commit(found, LEDGER))
     except Malformed as error:
-        refuse_own_branch(ctx, tip is not None)
         refuse_newer(ctx.store, found.oid)
+        refuse_own_branch(ctx, tip is not None)
         raise CouldNotJudge(
             f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
         ) from None

@@ -15,7 +15,7 @@ Where the swap is made is the authority's affair: here, or at a remote (`remote/
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record, encode_file
+from gitcoord.base.codec import UPGRADE, Record, encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref, shown
 from gitcoord.git.files import remove_file
@@ -69,6 +69,7 @@ class Proposal(NamedTuple):
     prefetch: tuple[Part, ...]
     copied: bool
     moving: RefUpdate | None = None  # trunk, which moves in the same swap as the events
+    beside: tuple[Operation, ...] = ()  # other refs that do
     nonce: str = ""  # the same in all attempts
     refused: tuple[Record, ...] = ()  # what the agent was refused since its last event
     yields: bool = True  # to other machines that push to the remote
@@ -93,18 +94,21 @@ def transact(
     prefetch: tuple[Part, ...] = (),
     copied: bool = False,
     moving: RefUpdate | None = None,
+    beside: tuple[Operation, ...] = (),
     yields: bool = True,
 ) -> Record:
     """Make a command happen, and give its result.
 
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
     swap was made but cannot be seen. `copied` lets a copy write on the ledger it came with, which only `adopt` may. `moving`:
-    trunk at a remote authority, which moves together with the events or not at all; such a landing does not yield, since others wait for
-    it. `yields`: False where the agent looks whether its turn has come: a pause in favour of other machines would let it miss its grant.
+    trunk at a remote authority, which moves together with the events or not at all, as do the refs `beside` it; such a landing does not yield, since
+    others wait for it. `yields`: False where the agent looks whether its turn has come: a pause in favour of other machines would let it miss its grant.
     """
     try:
         result = _transact(
-            ctx, _authority(ctx), Proposal(rule, command, prefetch, copied, moving, yields=yields and moving is None)
+            ctx,
+            _authority(ctx),
+            Proposal(rule, command, prefetch, copied, moving, beside, yields=yields and moving is None),
         )
     except BaseException:
         ctx.host.defer_interrupts(False)
@@ -171,7 +175,7 @@ def decide_once(ctx: Context, proposal: Proposal, *, fix: bool = True) -> Attemp
         return Attempt(snapshot, decision)
     head, operations = prepare(ctx, snapshot, decision)
     if proposal.moving is not None and head != snapshot.head and torn_kill is None and not decision.again:
-        operations.append(Update(*proposal.moving))
+        operations += [Update(*proposal.moving), *proposal.beside]
     return Attempt(snapshot, decision, None, head, tuple(operations), torn_kill is not None)
 
 
@@ -186,7 +190,7 @@ def with_refused(decision: Decision, refused: tuple[Record, ...]) -> Decision:
 def require_known_format(snapshot: Snapshot) -> None:
     """A newer minor format may be read, not written."""
     if format_record(snapshot.state).minor > FORMAT_MINOR:
-        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
+        raise CouldNotJudge("this ledger has a newer format", hints=(f"{UPGRADE} to write here",))
 
 
 def fix_torn_refs(ctx: Context, snapshot: Snapshot) -> bool:

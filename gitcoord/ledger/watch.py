@@ -7,7 +7,7 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import LEDGER, Oid, is_oid
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.files import list_files, read_file, write_file
-from gitcoord.ledger.commit import REPAIR, Commit, read_commits
+from gitcoord.ledger.commit import REPAIR, Commit, read_commits, refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.snapshot import read_snapshot
@@ -60,6 +60,7 @@ class Follower:
         try:
             event = commit.event
         except Malformed as error:
+            refuse_newer(self._ctx.store, commit.oid)
             raise CouldNotJudge(
                 f"commit {commit.oid[:12]} of the ledger is no event: {error.message}", hints=error.hints + REPAIR
             ) from None

@@ -108,7 +108,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         ] = [],  # noqa: B006
         commit: Annotated[str, Field(description="The commit that carries the work; default: HEAD.")] = "",
     ) -> CallToolResult:
-        """Release claimed paths once the work is committed."""
+        """Release claimed paths whose work has landed; `land` does that by itself."""
         return ask("release", paths, all=not paths, commit=commit)
 
     async def leave_queue(
@@ -132,6 +132,27 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 
 def _landing(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    async def commit(
+        files: Annotated[list[str], Field(description="The files to commit, and no others.", min_length=1)],
+        message: Annotated[str, Field(description="The commit's message.", min_length=1)],
+        release: Annotated[bool, Field(description="Then release your claims on these files.")] = False,
+    ) -> CallToolResult:
+        """Commit exactly these files, whatever anybody has staged. Call `land` when the branch is ready."""
+        values = _values({"message": [message], "release": release})
+        return result_of(*caller.call(COORD["commit"], values, files))
+
+    async def number(
+        sequence: Annotated[str, Field(description="The sequence's name, such as migrations.", min_length=1)],
+        file: Annotated[
+            str, Field(description="Claim this new file in the same step; {n} in its name stands for the number.")
+        ] = "",
+        count: Annotated[int, Field(description="So many, one after the other.", ge=1)] = 1,
+        peek: Annotated[bool, Field(description="Only tell what the next one would be.")] = False,
+    ) -> CallToolResult:
+        """Reserve the next number of a sequence, which nobody else gets. Each call reserves one more."""
+        values = _values({"file": file, "count": str(count) if count > 1 else "", "peek": peek})
+        return result_of(*caller.call(COORD["number"], values, [sequence]))
+
     async def land(
         branch: Annotated[str, Field(description="The branch to land; default: the one that is checked out.")] = "",
         check: Annotated[str, Field(description="Also run this command on what would land.")] = "",
@@ -144,14 +165,15 @@ def _landing(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
             Literal["land", "continue", "abort", "list", "dry-run"],
             Field(description="After a conflict: continue or abort. list: who lands and who waits."),
         ] = "land",
+        done: Annotated[bool, Field(description="Afterwards remove the branch's work tree.")] = False,
     ) -> CallToolResult:
         """Bring your branch onto trunk, in a fair queue, checked, and release the claims whose work has landed. A conflict stands in your
         work tree: resolve it, git add, then call this with mode "continue"."""
-        said = {mode: mode != "land", "wait": wait if mode == "land" else "", "task": task}
+        said = {mode: mode != "land", "wait": wait if mode == "land" else "", "task": task, "done": done}
         values = _values({**said, "check": [check] if check else [], **({how: True} if how else {})})
         return result_of(*caller.call(COORD["land"], values, [branch] if branch else []))
 
-    return [(land, _AGAIN)]
+    return [(commit, _ONCE), (land, _AGAIN), (number, _ONCE)]
 
 
 def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:

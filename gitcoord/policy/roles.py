@@ -114,9 +114,8 @@ def may_not_claim(state: State, actor: Actor, world: World, paths: tuple[str, ..
     return None
 
 
-def may_not_land(state: State, actor: Actor, world: World) -> Refusal | None:
-    """The refusal of a landing by an agent whose role does not land."""
-    policy = world.restrictions()
+def may_not_land(state: State, actor: Actor, policy: Policy | None) -> Refusal | None:
+    """The refusal of a landing by an agent whose role does not land. `policy`: trunk's; None where it restricts nobody."""
     if policy is None or policy.stage("role") != ENFORCE:
         return None
     role = role_of(state, policy, actor.agent, person=actor.person)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import printable
-from gitcoord.claims.requests import PRIORITIES
+from gitcoord.claims.requests import LONGEST_RESERVE, PRIORITIES
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import Waiting, World
@@ -22,7 +22,6 @@ from gitcoord.policy.model import invalid_setting
 from gitcoord.policy.roles import role_of
 from gitcoord.startup.annotations import Iterable
 
-_LONGEST = 3600  # seconds of a reservation: so long a waiter that is gone may keep the others waiting
 _LIMITED = PRIORITIES[:-1]  # 'normal' is for everybody
 
 
@@ -73,7 +72,7 @@ def _seconds(key: str, value: str) -> int:
         seconds = parse_duration(value)
     except UsageError:
         seconds = 0
-    if not 1 <= seconds <= _LONGEST:
+    if not 1 <= seconds <= LONGEST_RESERVE:
         raise _invalid(key, value, "a duration from 1s to 1h")
     return seconds
 

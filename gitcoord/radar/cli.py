@@ -41,6 +41,8 @@ def radar(call: Call, values: Values, words: list[str]) -> int:
     if result is None or call.screen.json:
         return 0
     _say(call.screen, seen[0], touching=touching)
+    if call.ctx.remote:
+        call.screen.note("note: work of other machines is seen once it is pushed, and fetched here")
     return 0
 
 

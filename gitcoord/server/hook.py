@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from _signal import SIGALRM, alarm, signal
 
+from gitcoord.base.codec import UPGRADE_SERVER, NewerVersion
 from gitcoord.base.errors import GitcoordError, Refused, TimedOut
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, printable
 from gitcoord.git.config import SettingsReader
@@ -42,6 +43,8 @@ def main(words: list[str]) -> int:
         return push.judge()
     except (Refused, TimedOut) as error:
         return push.refuse("is refused", error.message, error.hints)
+    except NewerVersion as error:  # it says to upgrade on this side, which is the server
+        return push.refuse(_UNSURE, error.message, (UPGRADE_SERVER,))
     except GitcoordError as error:
         return push.refuse(_UNSURE, error.message, error.hints)
     except OSError as error:  # a full disk, say

@@ -169,7 +169,7 @@ class CodePush(GateBase):
     def _require_landing(self, gathered: _Gathered) -> None:
         """Refused where trunk's policy lets agents move it by landings alone, or the agent's role does not land; this is none."""
         try:
-            raise_if(may_not_land(self._snapshot.state, self.actor, self._ctx.world(self._snapshot)))
+            raise_if(may_not_land(self._snapshot.state, self.actor, self._ctx.world(self._snapshot).restrictions()))
         except CouldNotJudge:
             if not self.actor.person:
                 raise

@@ -7,6 +7,7 @@ That everybody may be named in it is why it takes a person's account; where sign
 
 from __future__ import annotations
 
+from gitcoord.base.codec import UPGRADE_SERVER
 from gitcoord.base.errors import CouldNotJudge, refused
 from gitcoord.base.names import Oid
 from gitcoord.ledger.commit import Commit
@@ -59,8 +60,9 @@ def replay_below(ctx: Context, base: Oid) -> Replay:
     outcome = Replay()
     for commit in commits(ctx, ctx.store, oldest_first=True, start=base):
         outcome.take(commit)
-    if outcome.last is not None and format_record(outcome.state).minor > FORMAT_MINOR:
-        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
+    newer = outcome.newer is not None
+    if newer or (outcome.last is not None and format_record(outcome.state).minor > FORMAT_MINOR):
+        raise CouldNotJudge("this ledger has a newer format", hints=(UPGRADE_SERVER,))
     return outcome
 
 

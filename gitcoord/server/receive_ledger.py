@@ -6,7 +6,7 @@ So blobs and trees need not be read: they are the ones that the server would hav
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, Record, encode_file
+from gitcoord.base.codec import UPGRADE_SERVER, Malformed, NewerVersion, Record, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError, refused
 from gitcoord.base.names import LANES, LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.git.commands.objects import rev_list
@@ -123,7 +123,8 @@ class LedgerPush:
             assert found is not None
             return Pushed(found)
         except Malformed as error:
-            raise refused("ledger", f"{oid[:12]} is no event of the ledger: {error.message}", *error.hints) from None
+            hints = (UPGRADE_SERVER,) if isinstance(error, NewerVersion) else error.hints
+            raise refused("ledger", f"{oid[:12]} is no event of the ledger: {error.message}", *hints) from None
 
     # --- judging
 
@@ -141,7 +142,7 @@ class LedgerPush:
         if snapshot.head != self._move.old:
             raise refused("race", "the ledger moved meanwhile", "fetch and try again")
         if format_record(snapshot.state).minor > FORMAT_MINOR:
-            raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
+            raise CouldNotJudge("this ledger has a newer format", hints=(UPGRADE_SERVER,))
         self._follow(snapshot)
 
     def get(self, key: str) -> Record | None:

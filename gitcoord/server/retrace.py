@@ -12,7 +12,7 @@ server itself answers whether the work contains that commit, which files changed
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Record
+from gitcoord.base.codec import UPGRADE, UPGRADE_SERVER, Record
 from gitcoord.base.errors import Refusal, Refused, UsageError
 from gitcoord.base.names import Oid, printable
 from gitcoord.claims.released import Released, is_recorded, lineage_dir, lineage_file
@@ -24,7 +24,7 @@ from gitcoord.ledger.world import Files, World
 from gitcoord.startup.namedtuple import NamedTuple
 
 _MOST_HEADS = 8
-_UPGRADE = "or upgrade gitcoord on this side"  # a version that does not know the queue leaves its grants out
+_UPGRADE = f"or {UPGRADE}"  # a version that does not know the queue leaves its grants out
 
 
 class ClientFacts(NamedTuple):
@@ -169,7 +169,7 @@ def retrace(
     `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.
     """
     world.set_chain(state, events)
-    no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=("upgrade gitcoord on the server",))
+    no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=(UPGRADE_SERVER,))
     first = kind_of(events[0].kind)
     kind = first if first.leads else kind_of(events[-1].kind)
     for _ in range(world.heads):

@@ -75,8 +75,7 @@ def open_session(chain: Chain, actor: Actor, world: World, admitted: Admission) 
     record = agent_record(chain.state, actor.agent)
     claims = resumed(chain.state, actor.agent)
     if record is not None and record.state == OPEN:
-        end_session(chain, record, "superseded", [], [[c.space, c.path] for c in claims])
-        end_children(chain, actor.agent)
+        end_session(chain, "stop", stop_body(record, "superseded", [], [[c.space, c.path] for c in claims]))
     body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
     chain.add("start", body)
     # Nobody else asked for these claims, and the work may be uncommitted.
@@ -94,21 +93,35 @@ def resumed(state: State, agent: str) -> list[Claim]:
     return own_claims(state, items, agent)
 
 
-def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
-    body = {"target": record.agent, "session": record.session, "cause": cause, "freed": freed, "kept": kept}
-    chain.add("stop", body)
+def end_session(chain: Chain, kind: str, body: Record) -> Event:
+    """Add the event that ends a session (`stop` or `kill` of its target), and end the open ones that were launched from inside it. What all of them
+    let go is granted by the last event: until then some of them still wait."""
+    others = {
+        file: record for file, record in chain.state.below("agents").items() if file != agent_file(body["target"])
+    }
+    grants, children = chain.grants, _open_children(others, body["target"])
+    chain.grants = grants and not children
+    event = chain.add(kind, body)
+    for record in children:
+        chain.grants = grants and record is children[-1]
+        # It is unknown whether its work is committed, so its claims stay until they expire.
+        kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
+        chain.add("stop", stop_body(record, f"ended with {record.parent}", [], kept))
+    chain.grants = grants
+    return event
 
 
-def end_children(chain: Chain, parent: str) -> None:
-    """End the open sessions that were launched from inside this agent's session."""
-    agents = chain.state.below("agents")
-    files = [file for file, record in agents.items() if record.get("parent") == parent and file != agent_file(parent)]
-    for record in (Agent.from_record(agents[file], file) for file in sorted(files)):
-        if record.state == OPEN:
-            # It is unknown whether its work is committed, so its claims stay until they expire.
-            kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
-            end_session(chain, record, f"ended with {parent}", [], kept)
-            end_children(chain, record.agent)
+def stop_body(record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> Record:
+    return {"target": record.agent, "session": record.session, "cause": cause, "freed": freed, "kept": kept}
+
+
+def _open_children(agents: dict[str, Record], parent: str) -> list[Agent]:
+    """The open sessions of these agents that were launched from inside this one's, each followed by those inside it. They are taken out of `agents`."""
+    files = sorted(file for file, record in agents.items() if record.get("parent") == parent)
+    inside = [Agent.from_record(agents.pop(file), file) for file in files]
+    return [
+        each for record in inside if record.state == OPEN for each in (record, *_open_children(agents, record.agent))
+    ]
 
 
 def require_open(state: State, agent: str, session: int) -> None:

@@ -12,13 +12,22 @@ from gitcoord.startup.annotations import Iterable
 
 MOST = 25
 _SHOWN = 6
+_RULES = 9  # lines of rules, before which lists are cut
 
 
 def brief_lines(result: Record, most: int = MOST - 1) -> list[str]:
-    """The result of `begin`, as whole sentences. Rules give way where there are too many lines."""
+    """The result of `begin`, as whole sentences. Where there are too many lines, lists give way, and then the rules."""
     first = first_lines(result)
-    rest = [*_memory(result), *_copy(result), *_own(result), *_work(result), *_others(result), *_gates(result)]
-    return [*first, *_rules(result, most - len(first) - len(rest)), *rest][:most]
+    wanted = min(_RULES, len(_rules(result, most)))
+    for shown in (_SHOWN, 3, 2, 1):
+        rest = [
+            *_memory(result), *_copy(result), *_own(result, shown), *_work(result, shown), *_others(result, shown), *_gates(result)
+        ]  # fmt: skip
+        room = most - len(first) - len(rest)
+        if room >= wanted:
+            break
+    lines = [*first, *_rules(result, room), *rest]
+    return lines if len(lines) <= most else [*lines[: most - 1], "There is more: git coord start"]
 
 
 def first_lines(result: Record) -> list[str]:
@@ -48,10 +57,27 @@ def headlines(text: str) -> list[str]:
     return found
 
 
+def whole_sentences(lines: list[str], most: int) -> list[str]:
+    """The first lines, without the beginning of a sentence that goes on behind them."""
+    while 0 < most < len(lines) and _goes_on(lines[most - 1].strip(), lines[most].strip()):
+        most -= 1
+    return lines[:most]
+
+
+def _goes_on(line: str, after: str) -> bool:
+    new = not after or after[0] in "#-*|>" or after[0].isdecimal()
+    return not new and bool(line) and line[0] != "#" and line[-1] not in ".!?:"
+
+
+def only_here(row: Record) -> str:
+    """That trunk does not have this file, so that it is not shown to others."""
+    return f"{printable(row['name'])} is here, but not on trunk: commit and land it" if row["only_here"] else ""
+
+
 def _rules(result: Record, room: int) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
-        return []
+        return [here] if (here := only_here(rules)) else []
     lines = [f"  {printable(line)}" for line in _with_rules_below(headlines(rules["text"]))]
     if len(lines) + 1 > room:
         lines = [*lines[: max(0, room - 2)], f"  the other rules are in {printable(rules['name'])}"]
@@ -66,8 +92,11 @@ def _with_rules_below(lines: list[str]) -> list[str]:
 
 
 def _memory(result: Record) -> list[str]:
-    rows = [row for row in result["memory"] if row["version"]]
-    return [f"Read the project's {row['kind']} first: {printable(row['name'])}" for row in rows]
+    return [
+        f"Read the project's {row['kind']} first: {printable(row['name'])}" if row["version"] else only_here(row)
+        for row in result["memory"]
+        if row["version"] or row["only_here"]
+    ]
 
 
 def _copy(result: Record) -> list[str]:
@@ -91,7 +120,7 @@ def under_way_lines(copy: Record) -> list[str]:
     return [f"{found.words} is under way here: {found.go_on}, or put everything back: {found.undo}"]
 
 
-def _own(result: Record) -> list[str]:
+def _own(result: Record, most: int) -> list[str]:
     """Lines about claims that the reader holds, got, lost or waits for."""
     lines = []
     if result["claims"]:
@@ -101,11 +130,11 @@ def _own(result: Record) -> list[str]:
         lines.append(f"{len(result['notes'])} note(s) for you on what you hold: git coord note {on}")
     if result["again"]:
         lines.append(f"Your claims had expired and are yours again: {_listed(result['again'])}")
-    lines += [line.strip() for line in inherited_lines(result["inherited"])]
-    lines += [lost_line(row) for row in result["lost"][:_SHOWN]]
+    lines += _first([line.strip() for line in inherited_lines(result["inherited"])], most, "git claim list --mine")
+    lines += _first([lost_line(row) for row in result["lost"]], most, f"git coord log --agent {result['agent']}")
     if result["waiting"]:
         lines.append(f"You wait for a person's approval of {_listed(row['path'] for row in result['waiting'])}")
-    lines += [f"you wait for {line}" for line in place_lines(result["waits"][:_SHOWN])]
+    lines += _first([f"you wait for {line}" for line in place_lines(result["waits"])], most, "git claim list")
     if result["waiters"]:
         who = list(dict.fromkeys(row["agent"] for row in result["waiters"]))
         lines.append(f"{_listed(who)} {'waits' if len(who) == 1 else 'wait'} for what you hold: git claim list")
@@ -114,37 +143,39 @@ def _own(result: Record) -> list[str]:
     return lines
 
 
-def _work(result: Record) -> list[str]:
+def _work(result: Record, most: int) -> list[str]:
     """Work under way, and work that may be taken."""
     left = result["interrupted"]
     lines = []
-    for task in left["tasks"][:_SHOWN]:
+    for task in left["tasks"]:
         again = f"; take it again: git coord task take {task['id']}" if task["state"] == "open" else ""
         lines.append(f"You were at {task['id']} {printable(task['title'])} ({task['state']}){again}")
+    lines = _first(lines, most, "git coord task list --mine")
     if left["dirty"]:
         lines.append(f"You have not committed {_listed(left['dirty'])}")
     if left["handoffs"]:
-        lines.append(f"You handed over {' '.join(row['id'] for row in left['handoffs'])}, which nobody has accepted")
+        lines.append(f"You handed over {_listed(row['id'] for row in left['handoffs'])}, which nobody has accepted")
     if result["handoffs"]:
         ids = [row["id"] for row in result["handoffs"]]
-        lines.append(f"Handed over to you: {' '.join(ids)}; read it: git handoff show {ids[0]}")
+        more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+        lines.append(f"Handed over to you: {' '.join(ids[:_SHOWN])}{more}; read it: git handoff show {ids[0]}")
     if result["tasks"]:
         named = "; ".join(f"{row['id']} {printable(row['title'])}" for row in result["tasks"])
         lines.append(f"The next tasks are {named}; take one: git coord task next")
     return lines
 
 
-def _others(result: Record) -> list[str]:
+def _others(result: Record, most: int) -> list[str]:
     """Lines about the claims of others, and who else is here."""
     rows = result["others_hold"]
     lines = []
-    for row in rows[:_SHOWN]:
+    for row in rows[:most]:
         reason = f": {printable(row['reason'])}" if row["reason"] else ""
         lines.append(f"{row['agent']} holds {printable(row['path'])}{reason}")
     if result["others_hold_more"]:
         lines.append("Others hold many more: git claim list --all")
-    elif len(rows) > _SHOWN:
-        lines.append(f"Others hold {len(rows) - _SHOWN} more: git claim list --all")
+    elif len(rows) > most:
+        lines.append(f"Others hold {len(rows) - most} more: git claim list --all")
     holders = {row["agent"] for row in rows}
     idle = [row["agent"] for row in result["others"] if row["agent"] not in holders]
     return [*lines, f"Also at work here: {_listed(idle)}"] if idle else lines
@@ -154,6 +185,12 @@ def _gates(result: Record) -> list[str]:
     from gitcoord.views.cli import gates_line
 
     return [gates_line(result["missing_gates"])] if result["missing_gates"] else []
+
+
+def _first(lines: list[str], most: int, command: str) -> list[str]:
+    """The first lines; the last of these says where the others are."""
+    left = len(lines) - most
+    return lines if left < 1 else [*lines[: most - 1], f"{lines[most - 1]} (and {left} more: {command})"]
 
 
 def _listed(names: Iterable[str]) -> str:

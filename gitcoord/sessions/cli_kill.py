@@ -48,12 +48,14 @@ def unhalt(call: Call, values: Values, words: list[str]) -> int:
 
 def sweep(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.events.expire import Sweep
+    from gitcoord.views.overdue import alert_of_late_waits
 
     result = call.do(Sweep(call.actor()))
     if call.ctx.may_finish_landings():
         from gitcoord.landing.cli_finish import finish_interrupted
 
         finish_interrupted(call)
+    alert_of_late_waits(call.ctx)
     call.screen.say(*(f"expired {printable(claim['path'])} of {claim['agent']}" for claim in result["expired"]))
     call.screen.say(*(f"{id} is without its owner now" for id in result["lapsed"]))
     if not result["expired"] and not result["lapsed"]:

@@ -151,6 +151,7 @@ class Supervisor:
             if not sessions.beat(self._ctx, self._actor, patient=True):
                 self.warn("the session of this agent was ended by others")
             self._look_around()
+            self._look_at_waits()
         except Refused:
             self.warn(f"'{self._actor.agent}' was killed: ending it")
             self._killed_at = time.monotonic()
@@ -169,6 +170,13 @@ class Supervisor:
                 standing_conflicts(self._ctx, snapshot.state)
         except (GitcoordError, OSError):
             pass  # the child goes on without
+
+    def _look_at_waits(self) -> None:
+        """Tell the alert command, if one is set, where the agent waits for too long: its own commands may have ended."""
+        if self._ctx.settings.get("gitcoord.alert"):
+            from gitcoord.views.overdue import alert_of_late_waits
+
+            alert_of_late_waits(self._ctx, self._actor.agent)
 
     def _slot(self) -> float:
         try:

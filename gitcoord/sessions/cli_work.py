@@ -9,8 +9,8 @@ _SHOWN = 5
 _OWN = "only gitcoord's own files so far"
 
 
-def work_lines(result: Record, remote: str) -> list[str]:
-    """At most twelve lines: the commands of one piece of work, from the claim to the end. `remote`: the one that decides, if any."""
+def work_lines(result: Record, remote: str, most: int = _SHOWN) -> list[str]:
+    """The commands of one piece of work, from the claim to the end; `most` of one kind have a line of their own. `remote`: the one that decides."""
     project = result["project"]
     trunk = printable(project["trunk"])
     rows = [("git coord task next", "your next task, with its claims")] if result["tasks"] else []
@@ -21,13 +21,16 @@ def work_lines(result: Record, remote: str) -> list[str]:
             f"before you change what is shared: {_listed(project['shared'], _OWN)}; the rest is free",
         )
     )
-    for sequence in project["sequences"][:_SHOWN]:
+    most = min(_SHOWN, max(1, most))
+    for sequence in project["sequences"][:most]:
         rows.append(
             (
                 f"git coord number {shell_word(sequence['name'])}",
                 f"a number of your own for {printable(sequence['pattern']) or 'it'}; --file {_example(sequence['pattern'])} claims its file too",
             )
         )
+    more = [sequence["name"] for sequence in project["sequences"][most:]]
+    rows += [("git coord number <sequence>", f"the others: {_listed(more)}")] if more else []
     rows.append(('git coord commit -m "..." -- <file>...', "exactly your files, whatever others have staged"))
     check = f", after {printable(project['checks'][0])}" if project["checks"] else ""
     taken = (
@@ -36,9 +39,17 @@ def work_lines(result: Record, remote: str) -> list[str]:
     task = " --task <id>" if result["tasks"] or result["interrupted"]["tasks"] else ""
     ends = "; it releases your claims" + (", and the task is done" if task else "")
     rows.append((f"git coord land{task}", f"your branch onto '{trunk}'{check}{taken}{ends}"))
+    rows.append(
+        (
+            "git coord land --continue",
+            "where it conflicts with what landed before: correct the files, git add, then this",
+        )
+    )
     rows.append(("git claim release <path>", "what has landed otherwise, or what you did not change"))
-    for target in project["targets"][:_SHOWN]:
+    for target in project["targets"][:most]:
         rows.append((f"git coord deploy {shell_word(target)} -- <command>", "one at a time, never from a stale copy"))
+    more = project["targets"][most:]
+    rows += [("git coord deploy <target> -- <command>", f"the others: {_listed(more)}")] if more else []
     if project["resources"]:
         rows.append(("git claim @<resource>", f"before you use it: {_listed(project['resources'])}"))
     rows.append(("git handoff new, git coord stop", "when you stop; a handoff only for unfinished work"))

@@ -151,8 +151,8 @@ def overtakings_not_counted() -> Patches:
     """A request that goes past others does not say so."""
     plain = Queue.grants
 
-    def grants(self: Queue, first: Any) -> list[Grant]:
-        return [Grant(grant.request, []) for grant in plain(self, first)]
+    def grants(self: Queue, *given: Any) -> list[Grant]:
+        return [Grant(grant.request, []) for grant in plain(self, *given)]
 
     return {f"{_QUEUE}:Queue.grants": grants}
 
@@ -299,6 +299,11 @@ def handed_over_and_kept() -> Patches:
     return {"gitcoord.handoff.events.accept:lose": lose, "gitcoord.handoff.events.accept:require_free": lambda *_: None}
 
 
+def upgrade_waits_its_turn() -> Patches:
+    """A holder that asks for more of what it holds goes after those who wait longer."""
+    return {f"{_QUEUE}:Queue._is_upgrade": lambda self, request: False}
+
+
 def second_request_forgotten() -> Patches:
     """An agent that blocks in one request is granted no other."""
     return {
@@ -328,7 +333,7 @@ MUTANTS: dict[str, Callable[[], Patches]] = {
         plain_claim_jumps, overtaken_for_ever, overtaken_by_the_overtaken, kept_for_ever, handed_over_in_silence, grant_takes_away, grant_out_of_order, classes_ignored, nobody_granted, reservation_never_expires,
         confirmation_ignored, ticket_reused, wait_outlives_session, no_reduction_test,
         no_reduction_test_on_handoff, deadlock_without_units, halt_ignored, takeover_by_anybody, takeover_in_part, handed_over_and_kept,
-        second_request_forgotten,
+        second_request_forgotten, upgrade_waits_its_turn,
     )
 }  # fmt: skip
 

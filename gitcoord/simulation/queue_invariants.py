@@ -70,6 +70,7 @@ class Waiters(Waiting):
             if row["ticket"] not in self.requests_of(row["agent"]):
                 self._return(event, row, claims)
         rows = [self.requests_of(row["agent"])[row["ticket"]] for row in event.granted]
+        rows = [{**row, "upgrade": _is_upgrade(row, claims)} for row in rows]
         if new:
             self._plain(event, list(new.values()), rows)
         self.claims.put_all(new)
@@ -210,3 +211,10 @@ class Waiters(Waiting):
             tops.update(more)
             todo += more
         return list(found.values())
+
+
+def _is_upgrade(row: Record, after: Changes) -> bool:
+    """Did the agent hold all items of this request before it was granted? `after`: the claims that the event makes."""
+    files = [f"claims/{space}/{name}/@{row['agent']}" for space, name in pairs(row)]
+    made = [record.get("reserved") for file in files if (record := after.get(file)) is not None]
+    return all(kept is None or "before" in kept for kept in made)

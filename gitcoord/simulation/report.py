@@ -46,6 +46,7 @@ class Point(NamedTuple):
     agents: int
     events: int
     grants: int
+    waits: int
     refused: int
     p50: int  # of the waits, in milliseconds of virtual time
     p95: int
@@ -56,27 +57,29 @@ def point(agents: int, outcome: Outcome) -> Point:
     waits = sorted(outcome.waits) or [0]
     figures = outcome.figures
     p50, p95 = (waits[min(len(waits) - 1, int(len(waits) * part))] for part in (0.5, 0.95))
-    return Point(agents, figures["events"], figures["grants"], figures["refused"], p50, p95, waits[-1])
+    counts = figures["events"], figures["grants"], figures["waits"], figures["refused"]
+    return Point(agents, *counts, p50, p95, waits[-1])
 
 
 def table(points: Sequence[Point]) -> str:
     """The curve as a table in Markdown."""
     rows = [
-        "| agents | events | grants | refusals | wait p50 | wait p95 | longest |",
-        "| --: | --: | --: | --: | --: | --: | --: |",
+        "| agents | events | grants | waits | refusals | wait p50 | wait p95 | longest |",
+        "| --: | --: | --: | --: | --: | --: | --: | --: |",
     ]
     for row in points:
-        waits = " | ".join(f"{ms / 1000:.1f} s" for ms in (row.p50, row.p95, row.longest))
-        rows.append(f"| {row.agents:,} | {row.events:,} | {row.grants:,} | {row.refused:,} | {waits} |")
+        counts = " | ".join(f"{count:,}" for count in (row.agents, row.events, row.grants, row.waits, row.refused))
+        times = " | ".join(f"{ms / 1000:.1f} s" for ms in (row.p50, row.p95, row.longest))
+        rows.append(f"| {counts} | {times} |")
     return "\n".join(rows)
 
 
 _WIDE, _HIGH, _LEFT, _LOW = 640, 300, 70, 40
-_CURVES = (("events", "#1f6feb"), ("grants", "#2da44e"), ("refused", "#bf8700"))
+_CURVES = (("events", "#1f6feb"), ("grants", "#2da44e"), ("waits", "#8250df"), ("refused", "#bf8700"))
 
 
 def svg(points: Sequence[Point]) -> str:
-    """Events, grants and refusals over agents, both axes logarithmic."""
+    """Events, grants, waits and refusals over agents, both axes logarithmic."""
     top = max(2, *(getattr(row, name) for row in points for name, _ in _CURVES))
     most = max(row.agents for row in points)
     least = min(row.agents for row in points)

@@ -49,8 +49,16 @@ class Waiting:
         """All requests of one agent, by ticket."""
         return {record["ticket"]: record for record in self.files.of(agent).values()}
 
-    def rank(self, record: Record) -> tuple[bool, int, int]:
-        return (not self.is_at_limit(record), _CLASSES.index(record["priority"]), record["ticket"])
+    def rank(self, record: Record) -> tuple[bool, bool, int, int]:
+        """`upgrade` in a request that is being granted: whether it was one before that."""
+        upgrade = record["upgrade"] if "upgrade" in record else all(self._holds(record, *p) for p in pairs(record))
+        first = (not upgrade, not (upgrade or self.is_at_limit(record)))
+        return (*first, _CLASSES.index(record["priority"]), record["ticket"])
+
+    def _holds(self, record: Record, space: str, name: str) -> bool:
+        """Does the agent of this request hold this item already, in whatever mode?"""
+        own = self.claims.files.get(f"claims/{space}/{name}/@{record['agent']}")
+        return own is not None and own["session"] == record["session"]
 
     def is_at_limit(self, record: Record) -> bool:
         return self.passed.get(record["ticket"], 0) >= LIMIT

@@ -7,6 +7,7 @@ from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
 from gitcoord.base.names import PATH, RESOURCE, printable, quote
 from gitcoord.claims.model import MAX_TTL, Item
+from gitcoord.journal.notes import unseen_below
 from gitcoord.startup.annotations import Callable
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.events.assign import Assign
@@ -36,12 +37,18 @@ def _assign(call: Call, values: Values, id: str) -> int:
 
     command = Assign(call.actor(), id, duration(values, "ttl", MAX_TTL), nonce=nonce(values))
     seconds = duration(values, "wait")
-    result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
-    call.screen.answer(result, ok=result["task"] is not None)
+    result: Row = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     if result["task"] is None:
+        call.screen.answer(result, ok=False)
         _say_nothing_ready(call, result)
         return 1
+    notes = unseen_below(call.ctx, command.actor.agent, result["assignment"]["claims"])
+    call.screen.answer({**result, "notes": notes} if notes else result)
     _say_assigned(call, result)
+    if notes:
+        from gitcoord.journal.cli_note import deliver
+
+        deliver(call, notes)
     return 0
 
 

@@ -8,7 +8,7 @@ from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
 from gitcoord.base.codec import dumps
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, StoreError
-from gitcoord.base.names import printable
+from gitcoord.base.names import LANDING, printable
 from gitcoord.git.config import Settings
 from gitcoord.git.files import write_all
 from gitcoord.git.host import _exit, isatty, terminal_width
@@ -159,9 +159,15 @@ def expiry(claim: Row) -> str:
     return f"expires in {format_duration(min(left, int(str(claim['ttl_seconds']))))}"
 
 
+def is_landing(claim: Row) -> bool:
+    """Is this claim part of a turn to land? Such a turn lasts until the branch has landed, at most for the time that it has."""
+    taken = str(claim["path"]).startswith(LANDING) or str(claim["reason"]).startswith(("lands ", "resolves "))
+    return taken and claim["ttl_seconds"] == claim["expected_seconds"]
+
+
 def expected(claim: Row) -> str:
-    """How much longer the holder thinks that it needs a claim; '' where it did not say."""
-    seconds = int(claim["expected_seconds"] or 0)
+    """How much longer the holder thinks that it needs a claim; '' where it did not say, and for a landing."""
+    seconds = 0 if is_landing(claim) else int(claim["expected_seconds"] or 0)
     left = int(claim["since"]) + seconds - int(time.time())
     if not seconds:
         return ""

@@ -16,7 +16,7 @@ def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[s
         )
         results.append(validator.result(BLOCK, f"{', '.join(tasks)} would be left without a handoff", hints))
     if dirty:
-        hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
+        hints = ("commit it and land it: git coord land", "or hand it over: git handoff new")
         results.append(
             validator.result(BLOCK, f"uncommitted work in {first_paths(sorted(dirty))} is in no handoff", hints)
         )

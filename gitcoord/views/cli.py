@@ -20,7 +20,7 @@ _MOST = (20, 10, 5)  # rows of each list at a terminal: as many as leave the fir
 EMPTY: Row = {
     "claims": [], "agents": [], "halted": None, "unguarded": [], "warnings": [], "missing_gates": [], "needs_you": [], "needs_person": [],
     "early_warnings": [], "contention": [],
-    "landing": {"trunk": "", "landing": [], "open": [], "waiting": []}, "tasks": [], "approvals": [], "deploys": [],
+    "landing": {"trunk": "", "check_seconds": 0, "landing": [], "open": [], "waiting": []}, "tasks": [], "approvals": [], "deploys": [],
 }  # fmt: skip
 
 

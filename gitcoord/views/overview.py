@@ -56,6 +56,10 @@ def overview(ctx: Context, actor: Actor | None, *, beats: bool = True, looks: bo
     snapshot = read_snapshot(ctx, agent=actor.agent if actor is not None else "", prefetch=_PARTS, trusting=True)
     world = ctx.world(snapshot)
     found = _Facts(ctx, snapshot, world)
+    if found.requests and ctx.settings.get("gitcoord.alert"):
+        from gitcoord.views.overdue import alert_of_late_waits
+
+        alert_of_late_waits(ctx)
     if beats:
         send_due_heartbeat(ctx, snapshot, world, actor)
     missing = missing_gates(ctx)
@@ -125,7 +129,7 @@ def _model(
         "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at, "source": f"event {halt.seq}"} if halt is not None else None,
         "claims": found.claim_rows,
         **({"waits": [{**request.to_json(), "source": f"event {request.ticket}"} for request in found.requests]} if found.requests else {}),
-        "landing": landing_queue(found.trunk, found.claims, found.requests, found.landings),
+        "landing": found.landing_queue(),
         "agents": found.agent_rows(),
         "tasks": [_task(row, ready=row.id in takeable) for row in found.tasks],
         "approvals": [
@@ -184,7 +188,7 @@ class _Facts:
 
     def __init__(self, ctx: Context, snapshot: Snapshot, world: World) -> None:
         state = snapshot.state
-        self._ctx, self._state, self.world = ctx, state, world
+        self._ctx, self._snapshot, self._state, self.world = ctx, snapshot, state, world
         self.trunk = format_record(state).sync
         self.agents = agents(state, world)
         self.claims = all_claims(state)
@@ -224,6 +228,15 @@ class _Facts:
         busy = {claim.agent for claim in self.claims} | {task.owner for task in self.tasks}
         waiting = {request.agent for request in self.requests}
         return [{**row, **_activity(row, busy, waiting)} for row in self.agents]
+
+    def landing_queue(self) -> Record:
+        """The agent that lands and those that wait to; where somebody lands, with how long the checks of the last landing took."""
+        queue, seconds = landing_queue(self.trunk, self.claims, self.requests, self.landings), 0
+        if queue["landing"]:
+            from gitcoord.landing.records import check_seconds
+
+            seconds = check_seconds(self._ctx, self._snapshot)
+        return {**queue, "check_seconds": seconds}
 
     def needs(self) -> list[Need]:
         """The needs that follow from claims, waits and landings in the ledger."""

@@ -142,7 +142,9 @@ def _landing(model: Row, width: int, most: int) -> Iterator[Line]:
     ]
     if rows:
         lines = _table(cells, [(AGENT, row["agent"]) for _, _, row in rows], width)
-        heading = f"landing on {printable(landing['trunk'])}"
+        seconds = landing["check_seconds"]
+        took = f", the last check took {format_duration(seconds)}" if seconds else ""
+        heading = f"landing on {printable(landing['trunk'])}{took}"
         yield from _section(heading, [row for _, _, row in rows], lines, most, "git coord land --list")
 
 

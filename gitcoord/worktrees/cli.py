@@ -58,14 +58,19 @@ def _release(call: Call, actor: Actor, files: list[str]) -> list[str]:
     own = [
         c for c in all_claims(state, actor.agent) if c.space == "path" and any(covers_item(state, c, n) for n in names)
     ]
-    released = []
+    released: list[str] = []
+    rows: list[Any] = []
     for claim in own:
         try:
-            release(call.ctx, actor, (claim.item,))
+            rows += release(call.ctx, actor, (claim.item,))["released"]  # type: ignore[arg-type]
             released.append(claim.path)
         except Refused as error:
             call.screen.note(f"note: {error.message}")
             call.screen.hint(*error.hints[:1])
+    if rows and not (call.screen.json or call.screen.quiet):
+        from gitcoord.claims.cli_trunk import not_landed_lines
+
+        call.screen.note(*not_landed_lines(call.ctx, rows))
     return released
 
 

@@ -74,6 +74,7 @@ BENCHES: dict[str, Bench] = {
     "check": lambda place, cache, scale: oneshot.check(place, scale.rounds),
     "views": lambda place, cache, scale: [
         *oneshot.views(place, scale.rounds),
+        *oneshot.start(place, scale.rounds),
         *size.overview(place, cache, scale.rounds),
         *size.views(place, cache, scale.rounds, scale.shown),
     ],
@@ -122,6 +123,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--agents", metavar="N,...", default="", help="of `fleet` only so many agents: 4, 20, 64")
     parser.add_argument("--files", metavar="N,...", default="", help="of `fleet` only so many files: 3, 60")
     parser.add_argument(
+        "--longest", type=float, metavar="S", help="of `fleet`: seconds of thinking, holding and testing at most"
+    )
+    parser.add_argument(
         "--arms", metavar="NAME,...", default="", help=f"of `fleet` only these: {', '.join(agents.ARMS)}"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
@@ -150,7 +154,8 @@ def _fleet(plan: agents.Plan, given: argparse.Namespace) -> agents.Plan:
     sizes = tuple(size for size in plan.sizes if not given.agents or str(size[0]) in given.agents.split(","))
     files = tuple(files for files in plan.files if not given.files or str(files) in given.files.split(","))
     arms = tuple(given.arms.split(",")) if given.arms else plan.arms
-    return plan._replace(sizes=sizes, files=files, arms=arms, rounds=given.rounds or plan.rounds)
+    longest, rounds = given.longest or plan.longest, given.rounds or plan.rounds
+    return plan._replace(sizes=sizes, files=files, arms=arms, longest=longest, rounds=rounds)
 
 
 def main() -> int:

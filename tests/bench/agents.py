@@ -35,7 +35,7 @@ _MARKERS = ("<<<<<<<", "=======", ">>>>>>>")
 class Plan(NamedTuple):
     sizes: tuple[tuple[int, int], ...] = ((4, 3), (20, 2), (64, 1))  # agents, tasks of each
     rounds: int = 2
-    longest: float = 1.0  # seconds of thinking, holding and testing, each from a fifth of this on
+    longest: float = 3.0  # seconds of thinking, holding and testing, each from a fifth of this on
     files: tuple[int, ...] = (_HOT, _SPREAD)
     arms: tuple[str, ...] = ("free", "merge", "lock", "gitcoord", "landing")
 

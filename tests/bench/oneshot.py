@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from tests.bench.lfs_server import running
 from tests.bench.measure import Result, Samples, Target, compare, interleave
@@ -140,6 +141,60 @@ def views(place: Place, rounds: int) -> list[Result]:
     return [
         compare(name, f"git coord {name} / python3 -I -S -c pass", samples, name, "python", Target(5))
         for name in ("status", "log")
+    ]
+
+
+_LINES = 60  # of `start`
+_POLICY = {
+    ".gitcoord/rules.md": "# Rules\n\n" + "".join(f"{n}. This is rule {n}.\n" for n in range(1, 11)),
+    ".gitcoord/config": "[start]\n\tstate = docs/state.md\n\tlessons = docs/lessons.md\n[land]\n\tcheck = make test\n"
+    '[sequence "migrations"]\n\tpattern = db/[0-9]*.sql\n[resource "gpu"]\n\tcapacity = 2\n'
+    '[deploy "prod"]\n\tref = refs/heads/prod\n',
+    ".gitattributes": "src/part1/** gitcoord-claim\nsrc/part2/** gitcoord-claim=landing\n",
+    "docs/state.md": "It is being written.\n" * 40,
+    "docs/lessons.md": "It was tried before.\n" * 40,
+}
+_SECTIONS = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the printer", "--next", "print")
+
+
+def _loaded(place: Place) -> Path:
+    """A small project in which an agent holds files that it has changed, and three others hold files, hand over and leave notes."""
+    files = _files(_LISTED)
+    where = place.repository("started", files, ledger=False)
+    for name, text in _POLICY.items():
+        (where / name).parent.mkdir(exist_ok=True)
+        (where / name).write_text(text)
+    place.run(where, "git", "add", ".")
+    place.run(where, "git", "commit", "--quiet", "-m", "policy")
+    place.run(where, "git", "coord", "init")
+    place.run(where, "git", "claim", *files[:_LISTED])
+    for number, agent in enumerate(("ada", "bob", "eve")):
+        env = {**place.env, "GITCOORD_AGENT": agent}
+        place.run(where, "git", "claim", "--", f"of/{agent}", env=env)
+        place.run(where, "git", "handoff", "new", "--to", "bench", *_SECTIONS, env=env)
+        place.run(where, "git", "coord", "note", files[number], "-m", "Mind the tests.", env=env)
+        place.run(where, "git", "coord", "task", "add", f"task {number}", env=env)
+    for file in files[:_LISTED]:
+        (where / file).write_text("changed\n")
+    return where
+
+
+def start(place: Place, rounds: int) -> list[Result]:
+    """Time `start` in a loaded small project, and count its lines."""
+    where = _loaded(place)
+    lines = place.run(where, "git", "coord", "start").count("\n")
+    os.chdir(where)
+    samples = interleave(
+        rounds,
+        {
+            "start": lambda _: place.timed("git", "coord", "start"),
+            "python": lambda _: place.bare_python(),
+        },
+        warm=2,
+    )
+    return [
+        compare("start", "git coord start / python3 -I -S -c pass", samples, "start", "python", Target(8)),
+        Result("start-lines", "git coord start: lines", lines, Target(_LINES), {"lines": lines}),
     ]
 
 

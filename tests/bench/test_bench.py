@@ -29,6 +29,8 @@ _ROWS = {
     "views": {
         "status": True,
         "log": True,
+        "start": True,
+        "start-lines": True,
         "overview": True,
         "views-claim-list": True,
         "views-coord-status": True,

@@ -137,6 +137,42 @@ def test_a_request_that_a_person_withdrew_is_told(world: World) -> None:
     assert PERSON in world.git("log", "-1", "--format=%an", "gitcoord", "--")
 
 
+def test_who_gives_back_what_was_granted_is_not_told_that_the_wait_is_over(world: World) -> None:
+    world.take("docs")
+    _queue(world, "bob", "docs")
+    world.free()
+    done = world.claim("release", "docs", agent="bob")
+    assert done.code == 0 and (done.err + world.claim("list", agent="bob").err).count("no longer wait") == 0
+    world.take("src", "docs")
+    ticket = _queue(world, "bob", "src", "docs")["ticket"]
+    world.free()
+    done = world.claim("release", "docs", "--json", agent="bob")
+    assert [(row["path"], row["ticket"]) for row in done.json["news"]["granted"]] == [("src", ticket)], (
+        "the other is its own"
+    )
+    assert "news" not in world.claim("release", "--all", "--json", agent="bob").json
+
+
+def test_who_lands_what_was_granted_is_not_told_that_the_wait_is_over(world: World) -> None:
+    world.take("docs")
+    _queue(world, "bob", "docs/a.md")
+    world.free()
+    world.git("switch", "-q", "-c", "topic")
+    world.commit({"docs/a.md": "mine\n"})
+    done = world.coord("land", agent="bob")
+    assert done.code == 0 and "released docs/a.md" in done.out, done
+    assert (done.err + world.claim("list", agent="bob").err).count("no longer wait") == 0
+
+
+def test_who_releases_while_it_waits_for_more_is_told_of_the_grant(world: World) -> None:
+    world.take("src")
+    world.take("docs", agent="bob")
+    ticket = _queue(world, "bob", "src", "docs")["ticket"]
+    world.free("bob")
+    world.free()
+    assert [row["ticket"] for row in world.claim("list", "--json", agent="bob").json["news"]["granted"]] == [ticket] * 2
+
+
 def test_who_waits_behind_a_waiter_is_told_by_its_next_command(world: World) -> None:
     world.take("src")
     _queue(world, "carol")

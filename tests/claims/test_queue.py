@@ -6,6 +6,7 @@ import json
 import re
 import signal
 from contextlib import ExitStack
+from pathlib import Path
 
 from tests.claims.test_claim import _waits
 from tests.cli.support import World
@@ -180,6 +181,43 @@ def test_a_plain_claim_does_not_jump_the_queue(world: World) -> None:
     assert sorted(world.claims()) == ["path/docs/@carol", "path/src/@carol"]
 
 
+def test_check_and_show_say_for_whom_a_free_path_is_kept(world: World) -> None:
+    """The answer stays yes where nobody needs a claim to write."""
+    world.commit({".gitattributes": "src/b.py gitcoord-claim\n"})
+    world.take("docs")
+    _queue(world, "carol", "src", "docs")
+    assert "kept" not in world.claim("check", "src/a.py", agent="bob").out, "nobody was overtaken yet"
+    for _ in range(3):
+        world.take("src", agent="bob")
+        world.free("bob")
+    free, shared = (world.claim("check", path, agent="bob") for path in ("src/a.py", "src/b.py"))
+    assert free.code == 0 and free.out.startswith("src/a.py: yes, free, but kept for carol\n")
+    assert shared.code == 1 and shared.out.startswith("src/b.py: no, shared and not claimed, but kept for carol\n")
+    assert "hint: git claim --wait 10m src/b.py\n" in shared.err
+    answer = world.claim("check", "src/a.py", "docs", "--json", agent="bob").json
+    assert [(row["verdict"], row.get("kept_for")) for row in answer["paths"]] == [("free", "carol"), ("held", None)]
+    world.write("src/a.py", "bob's\n")
+    assert world.coord("commit", "-m", "x", "src/a.py", agent="bob").code == 0, "as check promised"
+    shown = world.claim("show", "src", agent="bob")
+    assert shown.err == "no claim on, above or below src; it is kept for carol\n"
+    assert world.claim("show", "src", "--json", agent="bob").json["kept_for"] == "carol"
+    assert "kept" not in world.claim("check", "src/a.py", agent="carol").out
+    world.free()
+    assert "kept" not in world.claim("check", "src/a.py", "docs", agent="alice").out, "now it is held"
+
+
+def test_a_holder_that_has_to_finish_first_is_not_told_to_wait(world: World) -> None:
+    world.take("docs")
+    _queue(world, "carol", "src", "docs")
+    for _ in range(3):
+        world.take("src", agent="bob")
+        world.free("bob")
+    for words in ((), ("--wait", "60s"), ("--queue",)):
+        done = world.claim(*words, "src")
+        assert done.code == 1 and "kept for carol" in done.err and "--wait" not in done.err, done
+        assert "hint: finish and release what others wait for, then ask again: git claim release docs\n" in done.err
+
+
 def test_the_wait_that_closes_a_circle_is_refused(world: World) -> None:
     """The hint names what the others wait for, and nothing else that the agent holds."""
     world.take("src")
@@ -206,6 +244,8 @@ def test_a_wait_that_is_over_says_what_became_of_the_place(world: World) -> None
     done = world.claim("--wait", "1s", "src", agent="bob")
     assert done.code == 3 and "; your place in the queue stays (ticket 7)\n" in done.err, done
     assert "git claim --leave src" in done.err and "--queue" not in done.err
+    row = world.claim("--wait", "1s", "src", "--json", agent="bob").json
+    assert (row["error"], row["ticket"], row["position"], row["stays"]) == ("timeout", 7, 1, True)
     assert [row["ticket"] for row in world.claim("list", "--json").json["waits"]] == [7]
     with world.started("--wait", "60s", "src", agent="bob") as waiter:
         _waits(waiter)
@@ -308,3 +348,40 @@ def test_a_person_raises_a_request_which_keeps_its_class_when_it_asks_again(worl
     assert f"raise request {ticket} of carol to critical by ada_at_example.com" in world.events()
     world.free()
     assert world.claims() == ["path/src/@carol"]
+
+
+def test_a_subagent_works_under_its_parents_claim(world: World) -> None:
+    assert world.claim("src", agent="kim").code == 0
+    claimed = world.claim("--wait", "5s", "src/app.py", agent="kim.x")
+    assert (claimed.code, claimed.out) == (
+        0,
+        "src/app.py needs no claim of yours: kim, whose subagent you are, holds src\n",
+    )
+    checked = world.claim("check", "src/app.py", agent="kim.x")
+    assert (checked.code, checked.out) == (0, "src/app.py: yes, kim, whose subagent you are, holds it\n")
+    world.write("src/app.py", "changed\n")
+    done = world.coord("commit", "-m", "work", "--", "src/app.py", agent="kim.x")
+    assert done.code == 0, done
+    assert world.claim("check", "src/app.py", agent="kimx").code == 1
+
+
+def test_work_trees_of_one_repository_have_one_queue(world: World, tmp_path: Path) -> None:
+    """bob waits in another tree than the holder's; carol is told where she asked, and dave where he did not."""
+    linked = World(tmp_path / "linked", made=True)
+    world.git("worktree", "add", "-q", str(linked.top))
+    world.take("src")
+    with linked.started("--wait", "60s", "src", agent="bob") as waiter:
+        assert _waits(waiter) == "waiting: 1st of 1; alice holds it\n"
+        carol, dave = _queue(linked, "carol"), _queue(world, "dave")
+        assert dave["before"] == ["bob", "carol"] and _queue(linked, "erin")["position"] == 4
+        assert world.claim("--leave", "src", agent="erin").out.startswith("left the queue for src ")
+        world.free()
+        out, _ = waiter.communicate(timeout=10)  # without a wake-up it would look after 15 seconds
+    assert out.startswith(b"claimed src, token ") and world.claims() == ["path/src/@bob"]
+    holder = "bob"
+    for agent, ticket in (("carol", carol["ticket"]), ("dave", dave["ticket"])):
+        assert world.claim("release", "src", agent=holder).code == 0
+        (row,) = linked.claim("list", "--json", agent=agent).json["news"]["granted"]
+        assert (row["path"], row["ticket"], row["confirmed"]) == ("src", ticket, True)
+        assert world.claim("list", agent=agent).err == "", "told once"
+        holder = agent

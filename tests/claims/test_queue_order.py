@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gitcoord.base.codec import Record
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.wait import Wait
+from gitcoord.claims.model import MODES
+from gitcoord.claims.requests import all_requests
+from gitcoord.claims.take import Take
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.handoff import New as Offer
-from gitcoord.ledger.event import Event
+from gitcoord.ledger.event import Decision, Event, apply, effects
 from gitcoord.ledger.sessions import Actor
+from gitcoord.simulation.mutants import mutated
+from gitcoord.simulation.queue_invariants import Waiters
 from tests.claims.test_queue_rules import holders, release, served, take, wait, waiting, world
-from tests.ledger.world import World
+from tests.ledger.world import World, paths
 
 __all__ = ["served", "world"]
 
@@ -130,3 +142,97 @@ def test_grants_come_in_the_order_of_the_model(seed: int) -> None:
             wait(world, agent, *sorted(names), priority=priority)
             model.ask(agent, names, priority, world.state.seq)
         assert holders(world) == {(name, who) for who, names in model.held.items() for name in names}
+
+
+# --- any history
+
+
+class Compared(World):
+    """Each event is compared with the queue as the simulation has it, which shares no function with the rules."""
+
+    def __init__(self) -> None:
+        self.waiters = Waiters(_require)
+        super().__init__()
+
+    def commit(self, decision: Decision) -> None:
+        state, follows = self.state, _follows(decision)
+        for event in decision.events:
+            changes = _as_readers(effects(state, event))
+            if follows:
+                self.waiters.appended(event._replace(body=_as_reader(event.body)), changes)
+            state = apply(state, event)
+        super().commit(decision)
+        if not follows:
+            self.waiters.reset(_as_readers(state.below("claims")), _as_readers(state.below("waits")))
+        sessions = {record["agent"]: (record["state"], record["session"]) for record in state.below("agents").values()}
+        self.waiters.settled(sessions, halted=False)
+
+
+def _require(condition: bool, what: str) -> None:
+    assert condition, what
+
+
+def _follows(decision: Decision) -> bool:
+    """The simulation has no agent that changes a mode and claims something else in one command, or claims what it waits for."""
+    claims = [event for event in decision.events if event.kind == "claim"]
+    own = any(row["agent"] == event.agent for event in claims for row in event.granted)
+    return not own and not (claims and any(event.kind == "release" for event in decision.events))
+
+
+def _as_reader(record: Any) -> Any:
+    """The simulation knows no intents: to others, who intends to write is as a reader."""
+    return {**record, "mode": "read"} if record and record.get("mode") == "intent" else record
+
+
+def _as_readers(files: Mapping[str, Record | None]) -> dict[str, Any]:
+    return {file: _as_reader(record) for file, record in files.items()}
+
+
+def any_requests(seed: int) -> None:
+    chance, world = Random(seed), Compared()
+    agents = ("alice", "bob", "carol", "dave")
+    names = ("a", "a/b", "c", "d", "@gpu")
+    for _ in range(40):
+        agent = Actor(chance.choice(agents))
+        items = paths(*dict.fromkeys(chance.choices(names, k=chance.randint(1, 3))))
+        mode = chance.choice(("write", "write", "read", "intent"))
+        units = chance.randint(1, 2) if items == paths("@gpu") else 0
+        step = chance.randint(0, 9)
+        answer: Decision | Refusal | None = None
+        if step < 5:
+            priority = chance.choice(("normal", "normal", "high", "low"))
+            asked = Wait(agent, items, mode, units=units, priority=priority, blocking=chance.random() < 0.7)
+            answer = world.do("wait", asked)
+        elif step < 6:
+            answer = world.do("claim", Take(agent, items, mode, units=units))
+        elif step < 9:
+            world.do("release", Release(agent, items if chance.random() < 0.3 else ()))
+        else:
+            world.host.advance(chance.choice((1, 20, 4000)))
+        if isinstance(answer, Decision) and not answer.again and "waiting" not in answer.result:
+            enough = [c.item for c in world.claims(agent.agent) if MODES.index(c.mode) >= MODES.index(mode)]
+            assert set(enough) >= set(items), "granted in part, or as less than was asked for"
+        world.check()
+        assert all(request.overtaken <= 3 for request in all_requests(world.state))
+    for _ in range(12):
+        for name in agents:
+            world.do("release", Release(Actor(name)))
+    assert not all_requests(world.state), "somebody waits for what nobody holds"
+    world.check_replay()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_any_requests(seed: int) -> None:
+    """The order of grants, overtakings, all or nothing, no lost wake-up, no deadlock, the bound, and the replay."""
+    any_requests(seed)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["grant-out-of-order", "classes-ignored", "overtakings-not-counted", "plain-claim-not-counted", "granted-in-part", "grant-takes-away"],
+)  # fmt: skip
+def test_a_fault_of_the_queue_is_caught(name: str) -> None:
+    with mutated(name), pytest.raises(AssertionError):
+        for seed in range(20):
+            any_requests(seed)

@@ -19,6 +19,7 @@ HOW = """how work goes here:
   git claim <path> -m "why"               before you change what is shared: only gitcoord's own files so far; the rest is free
   git coord commit -m "..." -- <file>...  exactly your files, whatever others have staged
   git coord land                          your branch onto 'main'; it releases your claims
+  git coord land --continue               where it conflicts with what landed before: correct the files, git add, then this
   git claim release <path>                what has landed otherwise, or what you did not change
   git handoff new, git coord stop         when you stop; a handoff only for unfinished work
 """

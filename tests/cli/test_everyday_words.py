@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Terminal, World
-from tests.support import COORD
+from tests.cli.test_json import refused
+from tests.support import COORD, git
 
 
 @pytest.fixture
@@ -155,6 +156,55 @@ def test_stop_tells_as_much_as_release(world: World) -> None:
     commit = world.commit({"src/a.py": "new\n"})
     out = world.coord("stop").out
     assert f"released src/a.py (with {commit[:12]}, 1 file)\n" in out and "released @gpu (no change)\n" in out
+
+
+def test_stop_says_what_has_not_landed_whose_work_it_is_and_who_gets_it(world: World) -> None:
+    world.git("switch", "-q", "-c", "topic")
+    told: list[tuple[str, str, str]] = []
+    for run, words in ((world.claim, ["release", "--all"]), (world.coord, ["stop"])):
+        world.take("src/a.py")
+        assert world.claim("--queue", "src/a.py", agent="bob").code == 3
+        world.commit({"src/a.py": f"{len(told)}\n"}, "new\n\nAgent: carol")
+        done = run(*words)
+        commit = world.git("rev-parse", "HEAD")[:12]
+        told.append((done.out.replace("session of alice ended\n", ""), done.err, commit))
+        world.claim("release", "--all", agent="bob")
+    for out, err, commit in told:
+        assert out == (
+            f"released src/a.py (with {commit}, 1 file, no change of yours: made by carol)\nsrc/a.py goes to bob, who waited\n"
+        )
+        assert err == f"note: {commit} has not landed on 'main' yet\nhint: bring it there: git coord land\n"
+
+
+def test_a_slip_in_the_name_of_a_branch_names_the_branch(world: World) -> None:
+    for name in ("topic", "other"):
+        world.git("branch", name)
+    for word, hints in {
+        "topik": ["git coord land topic", "git branch --list"],
+        "nothing": ["git branch --list"],
+        "gitcord": ["git branch --list"],
+    }.items():
+        assert refused(world.coord("land", word, "--json"), "usage", 2)["hints"] == hints
+
+
+def test_a_slip_names_the_branch_that_only_the_remote_has(plain: World, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "remote.git")
+    plain.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+    plain.git("push", "-q", "origin", "main", "main:topic")
+    assert plain.coord("init", "--remote", "origin").code == 0
+    plain.git("fetch", "-q", "origin")
+    hints = refused(plain.coord("land", "topik", "--json"), "usage", 2)["hints"]
+    assert hints == ["git coord land topic", "git branch --list --all"]
+
+
+def test_a_slip_in_the_name_of_a_resource_is_named(world: World) -> None:
+    world.commit({".gitcoord/config": '[resource "gpu"]\n\tcapacity = 2\n[resource "runner-1"]\n\tcapacity = 1\n'})
+    for slip, other in {"@gup": "@gpu", "@land/mian": "@land/main"}.items():
+        done = world.claim(slip)
+        assert done.code == 0
+        assert done.err == f"note: {slip} is not declared, {other} is; to give a slip back: git claim release {slip}\n"
+        assert world.claim(slip).err == "", "it is held already"
+    assert world.claim("@gpu", "@runner-2", "@db", "@land/main").err == ""
 
 
 def test_an_event_fed_by_hand_does_not_turn_the_terminal_into_the_agent(world: World, tmp_path: Path) -> None:

@@ -265,7 +265,9 @@ def test_take_refused(world: World) -> None:
     refused(world.claim("x", "--nonce", "n1", "--json"), "nonce")
     refused(world.claim("x", "--ttl", "never", "--json"), "usage", 2)
     refused(world.claim("x", "--json", agent=""), "usage", 2)
-    refused(world.claim("docs", "--wait", "1s", "--json", agent="bob"), "timeout", 3)
+    row = refused(world.claim("docs", "--wait", "1s", "--json", agent="bob"), "timeout", 3)
+    assert f"left the queue (ticket {row['ticket']})" in row["message"] and "stays" not in row
+    assert (row["position"], row["of"], row["before"], row["held"][0]["path"]) == (1, 1, [], "docs")
     refused(world.claim("release", "nothing", "--json"), "not-held")
     refused(world.claim("renew", "nothing", "--json"), "not-held")
     refused(world.claim("disown", "src", "--reason", "x", "--json"), "no-lineage")

@@ -93,6 +93,23 @@ def test_the_check_of_words_can_fail() -> None:
     assert BANNED.search("a holder that fell silent") and not BANNED.search("recommend, untold, a file")
 
 
+# Work is released when it has landed; `land` does that.
+EARLY = re.compile(
+    r"(as soon as|once|when) the work is committed|\bcommit it and release|Then release it", re.IGNORECASE
+)
+SHIPPED = [
+    *PAGES,
+    *MEN,
+    *(path for path in (ROOT / "gitcoord").rglob("*") if path.suffix in (".md", ".js", ".py", ".toml")),
+]
+
+
+def test_no_text_says_that_committed_work_is_released() -> None:
+    assert [path for path in SHIPPED if EARLY.search(" ".join(path.read_text().split()))] == []
+    for name in ("SKILL.md", "section.md"):
+        assert "git coord land" in (ROOT / "gitcoord/guard/setup/files" / name).read_text()
+
+
 PUZZLE = re.compile(r'^ *r?"""(What|Who|Whoever|Whom|Whose)\b.*', re.MULTILINE)
 
 

@@ -156,3 +156,13 @@ def test_a_number_with_its_file(world: World) -> None:
     assert world.coord("number", "migrations", "--file", "migrations/new/{n}_x", agent="alice").code == 1
     assert number(world, "migrations", "--peek") == ["0044"], "refused, so no number was given"
     assert world.coord("fsck").code == 0
+
+
+def test_a_file_that_is_none_of_the_sequences_is_named(world: World) -> None:
+    pattern = "migrations/[0-9]*_*.sql"
+    assert (
+        world.coord("number", "migrations", "--file", "migrations/{n}_a.sql").err == "claimed migrations/0042_a.sql\n"
+    )
+    for file, path in {"migrations/{n}_b": "migrations/0043_b", "doc/{n}_c.sql": "doc/0044_c.sql"}.items():
+        note = f"note: {path} does not match {pattern}; to give a slip back: git claim release {path}\n"
+        assert world.coord("number", "migrations", "--file", file).err == f"claimed {path}\n{note}"

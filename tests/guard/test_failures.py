@@ -14,6 +14,7 @@ import pytest
 
 from tests.guard.protocol import TOOLS, Said, context, reason, understood
 from tests.guard.support import GUARD, Project
+from tests.ledger.test_newer_version import LATER, put_on_top
 
 # Before an action every tool takes exit code 2 with a reason on stderr for a denial.
 _GARBAGE = (b"", b"\0", b"not json", b"[]", b'"text"', b"{", b'{"a":1}{"b":2}', b"\xff\xfe{}", b"[" * 5000, b"1e999")
@@ -75,6 +76,15 @@ def test_a_ledger_that_cannot_be_read(project: Project, tool: str) -> None:
         tool,
     )
     assert understood(tool, said) == "deny"
+
+
+def test_a_ledger_of_a_newer_version(project: Project) -> None:
+    """Nothing is broken, so nobody is sent to repair it."""
+    put_on_top(project.world.top, LATER["the next version"])
+    assert project.send(project.speaker().write("free/x")) == denied(
+        "a newer version of gitcoord has written this ledger: halt: version 2 is not known here\n"
+        "hint: upgrade gitcoord on this side"
+    )
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -65,6 +65,19 @@ def test_a_silent_holder_does_not_bind(project: Project) -> None:
     assert project.held() == {"shared/a": "claude-c1"}
 
 
+def test_a_path_that_is_claimed_by_its_landing_is_free_on_a_work_branch(tmp_path: Path) -> None:
+    project = Project(tmp_path, attributes="hot gitcoord-claim=landing\nshared/** gitcoord-claim\n", config="")
+    who = project.speaker()
+    assert "[unclaimed]" in project.denial(who, "hot"), "trunk is where it lands"
+    project.claim("hot", "shared/a", agent="bob")
+    assert "bob holds it" in project.denial(who, "hot")
+    git(project.top, "switch", "-q", "-c", "work")
+    assert project.write(who, "hot") == "allow"
+    assert understood("claude", project.send(who.shell("echo x >hot"))) == "allow"
+    assert "bob holds it" in project.denial(who, "shared/a"), "marked for every change"
+    assert project.held() == {"hot": "bob", "shared/a": "bob"}
+
+
 def test_where_gitcoord_is_not_set_up(tmp_path: Path) -> None:
     project = Project(tmp_path, init=False)
     assert project.send(project.speaker().write("shared/a")) == (b"", b"", 0)

@@ -151,8 +151,9 @@ def test_the_count_follows_simulated_agents(seed: int) -> None:
 
 
 def test_what_helps() -> None:
-    split, landing = help_for("src/app.py", ["src/app.py", "src/b.py"])
-    assert "split the file" in split and "gitcoord-claim=landing" in landing
+    split, landing, union = help_for("src/app.py", ["src/app.py", "src/b.py"])
+    assert "split the file" in split and "gitcoord-claim=landing" in landing and "merge=union" in union
+    assert "lanes in [land]" in help_for("@land/main", [])[0] and "split it" in help_for("@lane/src/app.py", [])[0]
     assert "not the directory" in help_for("src", ["src", "src/b.py"])[0]
     assert "git coord number" in help_for("db/0007_users.sql", [])[0]
     assert '[resource "gpu"]' in help_for("@gpu", [])[0] and "cap" in help_for("@workers/all", [])[0]

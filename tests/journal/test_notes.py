@@ -150,6 +150,16 @@ def test_the_claim_tells_it_as_json(world: World) -> None:
     assert [note["text"] for note in result["notes"]] == ["mind"]
 
 
+def test_a_task_with_its_claims_shows_it(world: World) -> None:
+    for title in ("one", "two"):
+        world.coord("task", "add", title, "--path", f"src/{title}.py")
+        world.coord("note", f"src/{title}.py", "-m", f"mind {title}")
+    assert "    | mind one\n" in world.coord("task", "next", agent="bob").out
+    row = holds(world.coord("task", "next", "--json", agent="bob"), "assigned")
+    assert [note["text"] for note in row["notes"]] == ["mind two"]
+    assert "mind" not in world.coord("start", agent="bob").out, "each once"
+
+
 def test_start_and_an_accepted_handoff_show_it(world: World) -> None:
     world.take("src/a.py", agent="bob")
     world.coord("note", "src/a.py", "-m", "for bob")

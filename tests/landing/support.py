@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import chdir
 from pathlib import Path
 
@@ -16,6 +17,17 @@ from tests.support import COORD, git, run_command
 def lines(**changed: str) -> str:
     """The text of the file `text`, with some of its lines changed: `l5="new"`."""
     return "".join(f"{changed.get(f'l{n}', f'line {n}')}\n" for n in range(20))
+
+
+def sign(world: World, place: Path, name: str) -> str:
+    """A new key that counts for everybody's commits here; gives its fingerprint."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)], check=True)
+    with (place / "signers").open("a") as signers:
+        signers.write(f"* {(place / name).with_suffix('.pub').read_text()}")
+    for key, value in (("gpg.format", "ssh"), ("gpg.ssh.allowedSignersFile", str(place / "signers"))):
+        world.git("config", key, value)
+    argv = ["ssh-keygen", "-l", "-f", str(place / f"{name}.pub")]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()[1]
 
 
 class Trunk:

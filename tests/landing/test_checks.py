@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from gitcoord.landing.cli_check import Running
+from gitcoord.terminal.screen import Screen
 from tests.cli.support import World
 from tests.landing.support import Trunk, lines
 
@@ -60,10 +63,22 @@ def test_during_a_halt_nothing_waits_for_its_turn_or_is_checked(world: World) ->
 
 
 def test_a_branch_that_changes_the_check_is_checked_by_trunks(world: World) -> None:
-    trunk = Trunk(world, policy="[land]\n\tcheck = false\n")
-    trunk.branch("alice", {".gitcoord/config": "[land]\n\tcheck = true\n", "new": "x\n"})
-    done = trunk.land("alice", "--check", "true", "--json")
-    assert done.code == 1 and (done.json["error"] == "refused" or done.json["command"] == "false")
+    """Of an agent, such a branch is refused; a person may land it."""
+    trunk = Trunk(world, policy=f"[land]\n\tcheck = touch {world.top}/.git/trunks && false\n")
+    trunk.branch("alice", {})
+    policy: dict[str, str | None] = {
+        ".gitcoord/config": f"[land]\n\tcheck = touch {world.top}/.git/branchs\n",
+        "new": "x\n",
+    }
+    trunk.commit("alice", policy, "a person's work")
+    before = trunk.tip
+    refused = trunk.land("alice", "--json")
+    assert refused.code == 1 and refused.json["verdicts"][0]["rule"] == "own-files", refused
+    assert not (world.top / ".git/trunks").exists(), "what is refused is not checked"
+    done = world.person("land", "alice")
+    assert done.code == 1 and "the check ended with 1" in done.out, done
+    assert (world.top / ".git/trunks").exists() and not (world.top / ".git/branchs").exists()
+    assert trunk.tip == before
     trunk.nothing_left()
 
 
@@ -101,3 +116,31 @@ def test_a_check_that_trunk_gets_while_this_one_runs_counts(world: World) -> Non
     assert done.code == 1 and done.json["command"] == "test -e wanted", done
     assert trunk.tip == trunk.world.git("rev-parse", "policy"), "it has not landed"
     assert world.claims() == []
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_check_says_how_long_it_runs(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], live: bool
+) -> None:
+    """At a terminal each second, in one line; elsewhere each minute. The turn is looked after as often as it asks for."""
+    now, looked = [1000.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def look() -> float:
+        looked.append(now[0] - 1000)
+        return 10.0
+
+    running = Running(Screen({}), "make test", 600, look, live=live)
+    said = []
+    while now[0] < 1065:
+        said.append(capfd.readouterr().err)
+        now[0] += min(running(), 7.0)
+        assert now[0] <= 1070
+    running.end()
+    lines = [words.strip() for words in [*said, capfd.readouterr().err] if words]
+    words = "of at most 10m: make test"
+    if live:
+        assert lines[:3] == [f"\x1b[Kchecking for {n}s {words}" for n in range(3)] and lines[-1].endswith("\x1b[K")
+    else:
+        assert lines == [f"checking for 1m {words}"]
+    assert looked == pytest.approx([0, 10, 20, 30, 40, 50, 60], abs=1)

@@ -133,3 +133,19 @@ def test_a_rebase_that_conflicts_is_resolved_commit_by_commit(world: World) -> N
     assert len(world.git("log", "-1", "--format=%P", "main").split()) == 1
     assert trunk.show("text") == lines(l5="both").rstrip("\n")
     trunk.nothing_left()
+
+
+def test_a_squash_that_conflicts_is_resolved_and_lands_as_one_commit(world: World) -> None:
+    """The conflict stands as a merge of trunk; trunk gets neither it nor the branch's commits."""
+    trunk = _trunk(world, *CONFLICTS["content"])
+    tree = trunk.tree("alice")
+    assert trunk.land("bob").code == 0
+    before = trunk.tip
+    assert trunk.land("alice", "--squash").code == 1
+    (tree / "text").write_text(lines(l5="both"))
+    git(tree, "add", "-A")
+    done = trunk.land("alice", "--continue", "--json")
+    assert done.code == 0 and done.json["how"] == "squash", done
+    assert world.git("log", "--format=%P", f"{before}..main") == before
+    assert trunk.show("text") == lines(l5="both").rstrip("\n")
+    trunk.nothing_left()

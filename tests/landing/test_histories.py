@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.support import Done, World
-from tests.landing.support import Trunk, lines
+from tests.landing.support import Trunk, lines, sign
 from tests.ledger.remote.support import Fleet, Machine
 from tests.support import git
 
@@ -69,17 +68,6 @@ def test_kinds_of_history(world: World, kind: str) -> None:
 # --- signatures ------------------------------------------------------------------------------------------------------
 
 
-def _key(world: World, place: Path, name: str) -> str:
-    """A new key that counts for everybody's commits here; gives its fingerprint."""
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)], check=True)
-    with (place / "signers").open("a") as signers:
-        signers.write(f"* {(place / name).with_suffix('.pub').read_text()}")
-    for key, value in (("gpg.format", "ssh"), ("gpg.ssh.allowedSignersFile", str(place / "signers"))):
-        world.git("config", key, value)
-    argv = ["ssh-keygen", "-l", "-f", str(place / f"{name}.pub")]
-    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()[1]
-
-
 SIGNED = {  # the way, does the one who lands sign, the policy; whose signatures the branch's commits have on trunk, or a refusal
     "merged": ("--merge", False, "", ["author", "author"]),
     "rebased": ("--rebase", False, "", ["", ""]),
@@ -96,7 +84,7 @@ SIGNED = {  # the way, does the one who lands sign, the policy; whose signatures
 def test_signatures_of_the_branch(world: World, tmp_path: Path, kind: str) -> None:
     way, signs, policy, expected = SIGNED[kind]
     trunk = Trunk(world, policy=f"[land]\n\tsignatures = {policy}\n" if policy else "")
-    keys = {_key(world, tmp_path, name): name for name in ("author", "lander")}
+    keys = {sign(world, tmp_path, name): name for name in ("author", "lander")}
     tree = trunk.branch("alice", {})
     for name in ("one", "two"):
         git(tree, "-c", f"user.signingKey={tmp_path}/author", "commit", "-q", "-S", "--allow-empty", "-m", f"{name} x")
@@ -120,7 +108,7 @@ def test_signatures_of_the_branch(world: World, tmp_path: Path, kind: str) -> No
 
 def test_a_branch_that_follows_trunk_keeps_its_signatures_however_it_lands(world: World, tmp_path: Path) -> None:
     trunk = Trunk(world, policy="[land]\n\tsignatures = keep\n\thow = rebase\n")
-    _key(world, tmp_path, "author")
+    sign(world, tmp_path, "author")
     tree = trunk.branch("alice", {})
     git(tree, "-c", f"user.signingKey={tmp_path}/author", "commit", "-q", "-S", "--allow-empty", "-m", "x")
     done = trunk.land("alice")
@@ -189,3 +177,21 @@ def test_a_clone_too_shallow_to_merge_says_what_helps(fleet: Fleet) -> None:
     assert _land(part).code == 0
     assert fleet.git("show", "main:new") == "x\n"
     fleet.assert_sound()
+
+
+# --- authors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("way", "authors"), [("--rebase", ["Zoe", "Yan"]), ("--squash", ["Yan"])])
+def test_commits_that_are_made_anew_keep_their_authors(world: World, way: str, authors: list[str]) -> None:
+    """A squashed commit has the author of the branch's last one."""
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {})
+    for name in ("Zoe", "Yan"):
+        date = "2020-01-02T03:04:05+0100"
+        git(tree, "commit", "-q", "--allow-empty", "--author", f"{name} <{name}@x>", "--date", date, "-m", f"{name}'s")
+    world.commit({"other": "x\n"})
+    before = trunk.tip
+    assert trunk.land("alice", way).code == 0
+    rows = world.git("log", "--reverse", "--format=%an %ae %aI", f"{before}..main").splitlines()
+    assert rows == [f"{name} {name}@x 2020-01-02T03:04:05+01:00" for name in authors]

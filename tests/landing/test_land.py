@@ -125,7 +125,7 @@ def test_a_task_is_done_when_its_code_is_on_trunk(world: World) -> None:
     assert trunk.land("alice", "--task", task).code == 0
     shown = world.coord("task", "show", task, "--json").json["task"]
     assert shown["state"] == "done" and shown["result"]["commits"] == [trunk.tip]
-    assert trunk.land("alice", "--task", task, "--json").json["error"] == "not-yours"
+    assert trunk.land("alice", "--task", task, "--json").json["already"], "asked twice"
     trunk.nothing_left()
 
 
@@ -315,3 +315,50 @@ def test_a_task_is_not_done_by_a_landing_that_brings_nothing(world: World) -> No
     assert trunk.land("alice", "--task", task).code == 0
     assert world.coord("task", "show", task, "--json").json["task"]["state"] == "done"
     trunk.nothing_left()
+
+
+def test_a_landing_that_had_landed_before_its_answer_is_complete(world: World) -> None:
+    """Its process was killed in between, or its agent asks twice. Other work does not complete the task once more."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    task = world.coord("task", "add", "do it", "--json").json["tasks"][0]["id"]
+    assert world.coord("task", "take", task, agent="alice").code == 0
+    first = trunk.land("alice", "--squash", "--task", task, "--json")
+    again = trunk.land("alice", "--squash", "--task", task, "--json")
+    assert again.code == 0 and again.json["already"] and again.json["new"] == first.json["new"] == trunk.tip, again
+    assert trunk.land("alice", "--squash", "--task", task).out == f"alice on main already: {trunk.tip[:12]}\n"
+    trunk.branch("bob", {"b": "x\n"})
+    assert trunk.land("bob", "--task", task, "--json").json["error"] == "not-yours"
+    assert trunk.land("bob", "alice", "--task", task, "--json").json["error"] == "not-yours"
+    trunk.commit("alice", {"more": "x\n"})
+    assert trunk.land("alice", "--task", task, "--json").json["error"] == "not-yours"
+    world.git("reset", "-q", "--hard", "main~1")
+    world.git("branch", "-q", "-f", "side", "alice~1")
+    git(trunk.tree("alice"), "reset", "-q", "--hard", "alice~1")
+    assert trunk.land("alice", "--task", task, "--json").json["error"] == "not-yours", "trunk went back"
+
+
+def test_a_person_lands_at_a_terminal(world: World) -> None:
+    """Under the name of git's settings, and no commit is said to be an agent's. An editor of `gitcoord.person` may commit, not land."""
+    trunk = Trunk(world)
+    trunk.branch("topic", {"a": "x\n"})
+    world.commit({"other": "x\n"})
+    world.git("config", "gitcoord.person", "ada@example.com")
+    editor = world.coord("land", "topic", agent="")
+    assert editor.code == 2 and "GITCOORD_AGENT" in editor.err, editor
+    done = world.person("land", "topic")
+    assert done.code == 0 and "landed topic on main" in done.out, done
+    assert world.git("log", "-1", "--format=%B", "main") == "Merge branch 'topic'"
+    assert world.events()[-1] == "land topic on main by ada_at_example.com"
+    trunk.nothing_left()
+
+
+def test_the_queue_tells_how_long_the_last_check_took(world: World) -> None:
+    trunk = Trunk(world)
+    for agent in ("alice", "bob"):
+        trunk.branch(agent, {agent: "x\n"})
+    assert trunk.land("alice", "--check", "sleep 1.1").code == 0
+    world.take("@land/main", agent="bob")
+    assert world.coord("land", "--list").out.endswith("  the last check took 1s\n")
+    assert world.coord("land", "--list", "--json").json["check_seconds"] == 1
+    assert "landing on main, the last check took 1s" in world.coord("status").out

@@ -133,7 +133,7 @@ def test_branches_that_meet_wait_and_others_do_not(trunk: Trunk, landers: dict[s
     _start(trunk, landers, "alice", "WAIT").reads("checking")
     trunk.branch("bob", {"alice/below": "x\n"})
     bob = landers["bob"] = Lander(trunk, "bob", "true")
-    bob.reads("alice holds @lane/alice")
+    bob.reads("alice lands alice")
     carol = _start(trunk, landers, "carol", "test -e alice && WAIT")
     carol.reads("checking")
     rows = trunk.world.coord("land", "--list", "--json").json

@@ -110,6 +110,38 @@ def test_the_commit_of_one_that_was_killed_is_removed_by_the_next(
     fleet.assert_sound()
 
 
+@pytest.mark.parametrize("machines", ["no gate", "gate"], indirect=True)
+def test_the_push_that_lands_removes_the_commit_of_the_lane(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    """It is there while the check runs. Where somebody has removed it, the branch lands all the same."""
+    one, _ = machines
+    git = f"git -c core.hooksPath=/dev/null --git-dir {fleet.bare}"
+    there = f"{git} for-each-ref refs/gitcoord/lanes --format '%(refname)' | grep ."
+    gone = f"{git} for-each-ref refs/gitcoord/lanes --format 'delete %(refname)' | {git} update-ref --stdin"
+    for name, check in (("topic", there), ("other", f"{there} && {gone}")):
+        one.git("switch", "-q", "-c", name, "origin/main")
+        one.commit({name: "x\n"})
+        fleet.connections()
+        assert one.run("git-coord", "land", "--check", check, agent="alice").code == 0
+        if name == "topic":
+            assert fleet.connections().count("receive-pack") == 3, "the turn, the place, the landing"
+        assert name in fleet.git("ls-tree", "--name-only", "main").split()
+        assert [ref for ref in fleet.refs() if ref.startswith("refs/gitcoord/lanes/")] == []
+    fleet.assert_sound()
+
+
+@pytest.mark.parametrize("machines", ["no gate"], indirect=True)
+def test_a_push_that_is_refused_once_leaves_nothing_in_the_lanes(fleet: Fleet, machines: list[Machine]) -> None:  # noqa: F811
+    """As where another process of the server has locked trunk for a moment."""
+    body = "if test -e mark; then rm -f refs/heads/main.lock; else touch mark refs/heads/main.lock; fi"
+    fleet.hook("pre-receive", f"grep -q refs/heads/main || exit 0\ncd '{fleet.bare}' && {body}\n")
+    one, _ = machines
+    one.git("switch", "-q", "-c", "topic", "origin/main")
+    one.commit({"topic": "x\n"})
+    assert one.run("git-coord", "land", "--check", "true", agent="alice").code == 0
+    assert (fleet.bare / "mark").exists() and "topic" in fleet.git("ls-tree", "--name-only", "main").split()
+    assert [ref for ref in fleet.refs() if ref.startswith("refs/gitcoord/lanes/")] == []
+
+
 # --- the server ---------------------------------------------------------------------------------------------------------
 
 

@@ -69,15 +69,100 @@ def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: lis
     fleet.assert_sound()
 
 
-def test_a_plain_landing_is_one_fetch_and_one_push(fleet: Fleet, machines: list[Machine]) -> None:
-    one, _ = machines
+def test_a_plain_landing_is_one_push_where_nobody_else_is(fleet: Fleet, machines: list[Machine]) -> None:
+    """Beside agents of other machines it fetches before, since they may have landed."""
+    one, two = machines
     if one.git("config", "--default", "true", "gitcoord.atomic").strip() == "false":
         pytest.skip("without atomic pushes there are more")
     _branch(one, "topic", {"free": "x\n"})
     fleet.connections()
     assert _land(one, agent="alice").code == 0
-    assert sorted(fleet.connections()) == ["receive-pack", "upload-pack"]
+    assert fleet.connections() == ["receive-pack"]
     assert [event["kind"] for event in fleet.events()][-4:] == ["start", "claim", "landing", "land"]
+    assert two.run("git-coord", "start", agent="bob").code == 0
+    assert one.claim("list", agent="alice").code == 0  # it has seen bob now
+    one.git("fetch", "-q")
+    _branch(one, "next", {"more": "x\n"})
+    fleet.connections()
+    assert _land(one, agent="alice").code == 0
+    assert fleet.connections() == ["upload-pack", "receive-pack"]
+    assert two.run("git-coord", "stop", agent="bob").code == 0
+    assert one.claim("list", agent="alice").code == 0  # it has seen its own heartbeat, and that bob has gone
+    _branch(one, "last", {"again": "x\n"})
+    fleet.connections()
+    assert _land(one, agent="alice").code == 0
+    assert fleet.connections() == ["receive-pack"]
+
+
+def _by_an_old_copy(fleet: Fleet, files: dict[str, str], *words: str, push: dict[str, str], claim: str = "") -> Done:
+    """alice's landing in a clone that has not seen what a person pushed to trunk, and what bob has claimed."""
+    one, two = fleet.joined()
+    _branch(one, "topic", files)
+    if push:
+        two.commit(push)
+        two.git("push", "-q", "origin", "main")
+    if claim:
+        assert two.claim(claim, agent="bob").code == 0
+    fleet.connections()
+    done = _land(one, *words, "--json", agent="alice")
+    if done.code:
+        assert fleet.events("land") == []
+    return done
+
+
+def test_an_old_copy_lands_by_what_it_fetches_then(fleet: Fleet) -> None:
+    done = _by_an_old_copy(fleet, {"free": "x\n"}, push={"theirs": "x\n"})
+    assert done.code == 0, done
+    assert "once more" not in done.err, "trunk has not moved meanwhile"
+    assert fleet.connections() == ["receive-pack", "upload-pack", "receive-pack"]
+    assert _trunk(fleet, "free") == _trunk(fleet, "theirs") == "x\n" and len(fleet.events("land")) == 1
+    fleet.assert_sound()
+
+
+def test_an_old_copy_meets_a_conflict(fleet: Fleet) -> None:
+    done = _by_an_old_copy(fleet, {"free": "x\n"}, push={"free": "theirs\n"})
+    assert done.json["error"] == "conflict" and done.json["stands"], done
+    (fleet.machines[0].repo / "free").write_text("both\n")
+    fleet.machines[0].git("add", "free")
+    assert _land(fleet.machines[0], "--continue", agent="alice").code == 0
+    assert _trunk(fleet, "free") == "both\n"
+
+
+def test_an_old_copy_runs_the_check_that_trunk_has_by_now(fleet: Fleet) -> None:
+    policy = {".gitcoord/config": "[land]\n\tcheck = test ! -e free\n"}
+    assert _by_an_old_copy(fleet, {"free": "x\n"}, push=policy).json["error"] == "check"
+
+
+def test_an_old_copy_waits_for_a_claim_that_it_did_not_know(fleet: Fleet) -> None:
+    done = _by_an_old_copy(fleet, {"free": "x\n"}, "--wait", "1s", push={}, claim="free")
+    assert done.code == 3 and done.json["error"] == "timeout", done
+
+
+def test_an_old_copy_does_not_land_for_a_role_that_may_no_more(fleet: Fleet) -> None:
+    policy = {".gitcoord/config": '[role "scout"]\n\tland = false\n[agent "alice"]\n\trole = scout\n'}
+    done = _by_an_old_copy(fleet, {"free": "x\n"}, push=policy)
+    assert done.json.get("error") == "role", done
+
+
+def test_what_an_old_copy_knows_as_landed_lands_again_where_trunk_went_back(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    before = fleet.git("rev-parse", "main").strip()
+    _branch(one, "topic", {"free": "x\n"})
+    assert _land(one, agent="alice").code == 0
+    fleet.git("update-ref", "refs/heads/main", before)
+    done = _land(one, "--json", agent="alice")
+    assert done.code == 0 and not done.json["already"], done
+    assert _trunk(fleet, "free") == "x\n"
+
+
+def test_an_old_copy_completes_no_task_that_another_has_by_now(fleet: Fleet) -> None:
+    one, two = fleet.joined()
+    task = one.run("git-coord", "task", "add", "do it", "--json", agent="alice").json["tasks"][0]["id"]
+    assert two.run("git-coord", "task", "take", task, agent="bob").code == 0
+    _branch(one, "topic", {"free": "x\n"})
+    done = _land(one, "--task", task, "--json", agent="alice")
+    assert done.code == 1 and fleet.events("land") == [], done
+    fleet.assert_sound()
 
 
 def test_a_plain_landing_asks_git_for_each_fact_once(fleet: Fleet) -> None:

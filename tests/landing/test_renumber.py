@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from gitcoord.effects.sequences import Sequence, added_to, differ_in_number
 from tests.cli.support import World
-from tests.landing.support import Trunk
+from tests.landing.support import Trunk, sign
 from tests.support import COORD, git
 
 POLICY = """[sequence "migrations"]
@@ -170,3 +171,23 @@ def test_the_numbers() -> None:
     assert added_to(sequence, trunk, {"d/7_a.sql", "d/8_renamed.sql"}) == {}, "a renamed file of trunk keeps its number"
     assert added_to(sequence, trunk, {*trunk, "d/8_b.down.sql"}) == {}, "it belongs to a file of trunk"
     assert differ_in_number("d/0007_a.sql", "d/12_a.sql") and not differ_in_number("d/7_a.sql", "e/7_a.sql")
+
+
+@pytest.mark.parametrize("policy", ["", "\tsignatures = keep\n"])
+def test_a_signed_commit_that_gets_numbers_loses_its_signature_aloud(world: World, tmp_path: Path, policy: str) -> None:
+    """A rebase that is a fast-forward keeps all commits but the last, in which the names change."""
+    trunk = _trunk(world, f"\thow = rebase\n{policy}")
+    tree = trunk.branch("alice", {})
+    sign(world, tmp_path, "author")
+    (tree / "db").mkdir(exist_ok=True)
+    (tree / "db/0009_a.sql").write_text("a\n")
+    git(tree, "add", "-A")
+    git(tree, "-c", f"user.signingKey={tmp_path}/author", "commit", "-q", "-S", "-m", "signed")
+    before = trunk.tip
+    done = trunk.land("alice")
+    if policy:
+        assert done.code == 1 and "rebase would lose signatures of alice (1)" in done.err, done
+        assert trunk.tip == before
+    else:
+        assert done.code == 0 and done.err.count("signatures are not kept (1)") == 1, done
+    trunk.nothing_left()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shlex
 import signal
+import subprocess
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -17,7 +20,7 @@ from gitcoord.world.open import environ, open_repository
 from tests.claims.test_claim import _waits
 from tests.cli.support import World
 from tests.races.support import wait_until
-from tests.support import COORD
+from tests.support import CLAIM, COORD
 
 
 @pytest.fixture
@@ -132,6 +135,52 @@ def test_who_asks_again_has_waited_since_its_ticket(world: World) -> None:
         waiter.send_signal(signal.SIGINT)
         waiter.communicate(timeout=30)
     assert (row["alert"], row["agent"]) == ("long-wait", "bob") and row["waited_seconds"] >= 3
+
+
+def _late(world: World) -> World:
+    """bob, of whom no process is left, waits longer than twice what alice expects; so does dave, in another clone."""
+    world.take("a", "--expect", "1s", "-m", "fix")
+    for agent in ("bob", "dave"):
+        assert world.claim("--queue", "a", agent=agent).code == 3
+    for note in (world.top / ".git/gitcoord/waiting").glob("dave@*"):
+        note.unlink()
+    row = world.claim("list", "--json", agent="erik").json["waits"][1]
+    wait_until("two seconds", lambda: time.time() > int(row["since"]) + 3)
+    return world
+
+
+def test_a_wait_without_a_process_is_told_of_by_what_looks_at_the_ledger_once(world: World) -> None:
+    file = _late(world).top / ".git/alerts"
+    assert world.claim("list").code == 0 and not file.exists()
+    with (world.top / ".git/gitcoord/alerts.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert world.coord("sweep", agent="carol").code == 0
+    assert not (world.top / ".git/gitcoord/alerts").exists(), "another process is about to tell"
+    assert world.coord("sweep", agent="carol").code == 0
+    (row,) = alerts(world, 1)
+    assert (row["alert"], row["agent"], row["holder"], row["path"]) == ("long-wait", "bob", "alice", "a")
+    assert row["waited_seconds"] >= 3 and row["expected_seconds"] == 1
+    assert world.coord("status", agent="carol").code == 0 and world.coord("sweep").code == 0
+    assert (world.top / ".git/gitcoord/alerts").read_text().count("bob") == 1
+
+
+def test_the_overview_tells_of_a_late_wait(world: World) -> None:
+    assert _late(world).coord("status", agent="carol").code == 0
+    assert [row["agent"] for row in alerts(world, 1)] == ["bob"]
+
+
+def test_a_supervisor_tells_of_the_late_wait_of_its_agent_alone(world: World) -> None:
+    """The agent has asked with `--queue`, and does something else."""
+    world.take("a", "--expect", "1s")
+    assert world.claim("--queue", "a", agent="erik").code == 3
+    claim = shlex.join(CLAIM)
+    asks = f"{claim} b --ttl 3s && {claim} --queue a; cat"
+    argv = [*COORD, "run", "--as", "bob", "--", "sh", "-c", asks]
+    with subprocess.Popen(argv, cwd=world.top, env=world.environ("", {}), stdin=subprocess.PIPE) as run:
+        assert [row["agent"] for row in alerts(world, 1)] == ["bob"]
+        run.communicate(timeout=30)
+    assert world.coord("sweep").code == 0
+    assert [row["agent"] for row in alerts(world, 2)] == ["bob", "erik"], "erik is as late, and has no supervisor"
 
 
 def test_who_expected_nothing_is_taken_at_its_ttl(monkeypatch: pytest.MonkeyPatch, world: World) -> None:

@@ -16,13 +16,13 @@ from mcp.client.stdio import StdioServerParameters
 
 from tests.cli.support import World
 from tests.cli.test_json import wrong as problems
-from tests.support import COORD
+from tests.support import COORD, git
 
 SECTIONS = {"state": "it parses", "changed": "the lexer", "remaining": "the printer", "next": "write print_tree()"}
 LOOKING = {"list", "check", "status", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}
 CHANGING = {
     "start", "claim", "release", "leave_queue", "handoff_new", "handoff_accept", "task_next", "task_take", "task_complete", "task_fail",
-    "journal_add", "note", "land",
+    "journal_add", "note", "land", "commit", "number",
 }  # fmt: skip
 
 Ask = Callable[..., Awaitable[Any]]
@@ -232,3 +232,76 @@ def test_a_branch_lands(world: World) -> None:
 
     session(world, body)
     assert world.git("show", "main:src/a.py") == "new"
+
+
+def test_a_branch_lands_and_its_work_tree_goes(world: World) -> None:
+    place = Path(world.coord("worktree", "add", "topic", "--json").json["path"])
+    git(place, "commit", "-q", "--allow-empty", "-m", "done")
+
+    async def body(client: Client) -> None:
+        assert (await asking(client)("land", branch="topic", done=True))["removed"] == str(place)
+
+    session(world, body)
+    assert not place.exists()
+
+
+def test_a_commit_of_named_files_and_its_release(world: World) -> None:
+    world.write("src/a.py", "new\n")
+    world.write("src/b.py", "new\n")
+
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        await ask("claim", paths=["src/a.py", "src/b.py"])
+        row = await ask("commit", files=["src/a.py"], message="parse")
+        assert (row["files"], row["commit"], "released" in row) == (["src/a.py"], world.git("rev-parse", "HEAD"), False)
+        row = await ask("commit", files=["src/b.py"], message="print", release=True)
+        assert (row["subject"], row["released"]) == ("print", ["src/b.py"])
+        assert [claim["path"] for claim in (await ask("list", mine=True))["claims"]] == ["src/a.py"]
+        assert (await ask("commit", wrong=True, files=["src/b.py"], message="print"))["ok"] is False
+
+    session(world, body)
+
+
+def test_a_number_with_its_file(world: World) -> None:
+    config = '[sequence "migrations"]\n\tpattern = db/[0-9]*_*.sql\n\twidth = 4\n'
+    world.commit({".gitcoord/config": config, "db/0006_users.sql": "x\n"})
+
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        assert (await ask("number", sequence="migrations", peek=True))["numbers"] == ["0007"]
+        row = await ask("number", sequence="migrations", file="db/{n}_login.sql")
+        assert (row["numbers"], row["claimed"]) == (["0007"], "db/0007_login.sql")
+        assert (await ask("number", sequence="migrations", count=2))["numbers"] == ["0008", "0009"]
+        no = await ask("number", wrong=True, sequence="migration")
+        assert no["hints"] == ["git coord number migrations  (db/[0-9]*_*.sql)"]
+        assert world.claims() == ["path/db/0007_login.sql/@alice"]
+
+    session(world, body)
+
+
+def test_a_note_comes_once_with_a_claim_a_start_and_a_handoff(world: World) -> None:
+    def seen() -> list[list[str]]:
+        return [[row["agent"] for row in note["seen"]] for note in world.coord("note", "--json").json["notes"]]
+
+    world.take("src/a.py", "--ttl", "1m", agent="alice")
+    world.fall_silent("alice")
+    world.coord("note", "src/a.py", "-m", "of the claim", agent="bob")
+    world.coord("sweep", agent="bob")
+
+    async def body(client: Client) -> None:
+        ask = asking(client)
+        row = await ask("claim", paths=["src/a.py"])
+        assert [note["text"] for note in row["notes"]] == ["of the claim"]
+        assert row["said"] == ["note: you lost src/a.py (token 3) to bob: it expired without a heartbeat"]
+        assert seen() == [["alice"]]
+        world.coord("note", "src/a.py", "-m", "of the start", agent="bob")
+        assert [note["text"] for note in (await ask("start"))["notes"]] == ["of the start"]
+        assert seen() == [["alice"], ["alice"]] and (await ask("start"))["notes"] == []
+        world.take("src/b.py", agent="bob")
+        world.coord("note", "src/b.py", "-m", "of the handoff", agent="carol")
+        world.handoff("new", "--to", "alice", *(w for k, v in SECTIONS.items() for w in (f"--{k}", v)), agent="bob")
+        (offer,) = (await ask("handoff_list"))["handoffs"]
+        row = await ask("handoff_accept", id=offer["id"])
+        assert [note["text"] for note in row["notes"]] == ["of the handoff"] and seen()[-1] == ["alice"]
+
+    session(world, body)

@@ -110,6 +110,16 @@ def test_setup_marks_them_when_asked_to(place: Place) -> None:
     assert place.ok("setup", "--suggest", "--json").json["changed"] is False, "once is enough"
 
 
+def test_setup_says_which_mark_is_for_when(place: Place) -> None:
+    note = "note: =landing asks for the claim when the path lands (git coord land), not while it is edited"
+    place.commit({"package-lock.json": "{}\n"})
+    assert note not in place.ok("setup", "--dry-run").err, "nothing is marked so"
+    committed(place)
+    done = place.ok("setup")
+    assert "src/a.py gitcoord-claim=landing" in done.out and note in done.err
+    assert note in place.ok("setup", "--suggest").err
+
+
 def test_before_the_first_commit_files_are_suggested_too(place: Place) -> None:
     bare = place.top / "new"
     place.git("init", "-q", str(bare))

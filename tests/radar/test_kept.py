@@ -274,7 +274,7 @@ def test_the_guard_tells_it(world: World, both: tuple[Path, Path]) -> None:
 
 def test_an_agent_that_was_launched_looks_for_all(world: World, both: tuple[Path, Path]) -> None:
     opened_sessions(world, both)
-    wait = "until test -s .git/gitcoord/radar/news/alice; do :; done"
+    wait = "until test -s .git/gitcoord/radar/news/alice; do sleep 0.1; done"
     done = world.run([*COORD, "run", "--as", "carol", "--", "sh", "-c", wait], (), "")
     assert done.code == 0, done
     assert "will conflict in f line 10" in world.claim("list", agent="alice", cwd=str(both[0])).err

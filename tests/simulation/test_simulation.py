@@ -111,4 +111,4 @@ def test_many_agents_and_their_curve() -> None:
     assert all(not outcome.violation and outcome.figures["waits"] for outcome in outcomes.values())
     points = [point(count, outcome) for count, outcome in outcomes.items()]
     assert all(row.events > row.agents for row in points)
-    assert table(points).count("\n") == 4 and svg(points).count("<polyline") == 3
+    assert table(points).count("\n") == 4 and svg(points).count("<polyline") == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def test_a_list_fits_the_terminal(world: World) -> None:
     world.take("-m", "reason " * 20, "--", long, agent="bob")
     lines = world.at_terminal("list", env={"NO_COLOR": "1"}).out.splitlines()
     assert len(lines) == 2 and all(len(line) <= 80 for line in lines), lines
-    assert "guide.md" in lines[0] and "expires in" in lines[0] and long in world.claim("list").out
+    assert "e.md" in lines[0] and "expires in" in lines[0] and long in world.claim("list").out
 
 
 # --- colour --------------------------------------------------------------------------------------------------------
@@ -177,3 +178,11 @@ def test_progress_of_a_wait_at_a_terminal_leaves_no_trace(world: World) -> None:
     assert done.code == 3
     assert done.out.startswith("\r\x1b[Kwaiting 0s of 1s: 1st of 1; alice holds it")
     assert "\r\x1b[Kerror: waited 1s" in done.out
+    with world.terminal("--wait", "60s", "src/a.py", agent="bob", columns=40) as shown:
+        shown.until(lambda data: data.count(b"waiting ") >= 3)
+        shown.process.send_signal(signal.SIGINT)
+        redrawn, _, rest = shown.end().out.rpartition("\r\x1b[K")
+    first, *lines = redrawn.split("\r\x1b[K")
+    assert first == "" and len(lines) >= 3 and len(set(lines)) == len(lines), "one line, which counts up"
+    assert all(line.startswith("waiting ") and len(line) < 40 and "\n" not in line for line in lines), lines
+    assert rest.startswith("interrupted: left the queue")

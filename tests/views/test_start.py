@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.sessions.cli_brief import brief_lines, whole_sentences
 from tests.cli.support import World
 from tests.cli.test_json import holds, refused
 from tests.support import git
@@ -207,3 +208,87 @@ def test_at_most_sixty_lines(world: World) -> None:
     assert len(lines) <= 60
     assert "  14. Rule 14." in lines and "  ... (the rest is in .gitcoord/rules.md)" in lines
     assert "  # lessons" in lines and "  ... (the rest is in docs/lessons.md)" in lines
+
+
+def test_lists_give_way_before_the_rules_do(plain: World) -> None:
+    rules = "".join(f"{n}. Rule {n}.\n" for n in range(1, 8))
+    memory = {".gitcoord/config": "[start]\n\tstate = docs/state.md\n", "docs/state.md": "It works.\n" * 80}
+    plain.commit({".gitcoord/rules.md": f"# Rules\n\n{rules}", **memory})
+    plain.init()
+    files = {f"src/f{n}.py": "x\n" for n in range(20)}
+    plain.take("--", *files)
+    for name in files:
+        plain.write(name, "x\n")
+    lines = plain.coord("start").out.splitlines()
+    assert 40 < len(lines) <= 60 and all(f"  {rule}" in lines for rule in rules.splitlines())
+    assert "  ... (the rest is in .gitcoord/rules.md)" not in lines and "  ... (the rest is in docs/state.md)" in lines
+    assert "  and 10 more: git claim list --mine" in lines and "  and 10 more: git status" in lines
+
+
+def test_everything_large_at_once(plain: World) -> None:
+    rules = "# Rules\n\n" + "".join(f"{n}. Rule {n}.\nIt goes on.\n\n" for n in range(1, 40))
+    memory = {f"docs/{kind}.md": f"# {kind}\n" + "a line\n" * 100 for kind in ("state", "decisions", "lessons")}
+    config = CONFIG + "".join(
+        f'[sequence "s{n}"]\n\tpattern = db{n}/[0-9]*.sql\n[deploy "prod{n}"]\n\tref = refs/heads/prod{n}\n'
+        f'[resource "gpu{n}"]\n\tcapacity = 2\n'
+        for n in range(12)
+    )
+    plain.commit({".gitcoord/rules.md": rules, ".gitcoord/config": config, **memory})
+    plain.init()
+    plain.take("--", *(f"many/{n}" for n in range(30)))
+    for n in range(8):
+        agent = f"agent{n}"
+        plain.take("--", f"o{n}/0", f"o{n}/1", agent=agent)
+        assert plain.claim("--queue", "many/0", agent=agent).code == 3
+        assert plain.claim("--queue", f"o{n}/0").code == 3
+        plain.handoff("new", "--to", "alice", *SAID, agent=agent)
+        plain.coord("note", f"many/{n}", "-m", "\n".join(["Look at this."] * 9), agent=agent)
+        plain.coord("task", "add", f"do {n}", agent="boss")
+    for n in range(30):
+        plain.write(f"many/{n}", "x\n")
+
+    brief = plain.coord("start", "--brief").out.splitlines()
+    assert len(brief) <= 25
+    assert "  8. Rule 8." in brief and "  the other rules are in .gitcoord/rules.md" in brief
+    assert "Handed over to you: h8 h15 h22 h29 h36 h43 and 2 more; read it: git handoff show h8" in brief
+    assert next(line for line in brief if line.startswith("you wait")).endswith(" (and 7 more: git claim list)")
+    assert brief[-2] == "Others hold 15 more: git claim list --all" and brief[-1].startswith("gates: ")
+    row = plain.coord("start", "--brief", "--json", agent="bob").json
+    assert brief_lines(row, 5)[-1] == "There is more: git coord start" and len(brief_lines(row, 5)) == 5
+
+    lines = plain.coord("start").out.splitlines()
+    assert len(lines) <= 60
+    for command in ("claim list --mine", "claim list", "status", "coord task list", "coord agents", "handoff list"):
+        assert f"  all of them: git {command}" in lines, command
+    assert "  git coord number <sequence>             the others: s1, s2, s3, s4, s5 and 6 more" in lines
+    assert "  8. Rule 8." in lines and "  ... (the rest is in .gitcoord/rules.md)" in lines and "  # lessons" in lines
+    assert not any(line.strip() == "a line" for line in lines), "a sentence that goes on"
+    # A note that was shown is seen; one that was not is shown by the next start.
+    assert lines[-5].startswith("note by agent0 on many/0") and lines[-1] == "  and 7 more: git coord note"
+    assert lines[-2] == "    (the whole note: git coord note many/0)"
+    again = plain.coord("start").out.splitlines()
+    assert again[-5].startswith("note by agent1 on many/1") and again[-1] == "  and 6 more: git coord note"
+
+
+def test_a_text_is_cut_after_a_whole_sentence() -> None:
+    text = ["# State", "", "It parses", "names.", "- one", "  goes on", "- two"]
+    assert [len(whole_sentences(text, most)) for most in range(8)] == [0, 1, 2, 2, 4, 4, 6, 7]
+
+
+def test_files_that_are_not_on_trunk_are_named(world: World) -> None:
+    world.git("rm", "-q", "--cached", ".gitcoord/rules.md", "docs/state.md")
+    world.git("commit", "-q", "-m", "without them")
+    for words in ([], ["--brief"]):
+        out = world.coord("start", *words).out
+        for name in (".gitcoord/rules.md", "docs/state.md"):
+            assert f"{name} is here, but not on trunk: commit and land it" in out
+        assert "docs/decisions.md is here" not in out
+
+
+def test_it_says_what_others_hold(world: World) -> None:
+    for path in ("a", "b", "c", "d"):
+        world.take(path, agent="bob")
+    assert world.coord("start", agent="carol").code == 0
+    lines = world.coord("start").out.splitlines()
+    bob, carol = (next(line for line in lines if line.strip().startswith(name)) for name in ("bob", "carol"))
+    assert bob.endswith("holds a, b, c and 1 more") and "holds" not in carol

@@ -637,3 +637,16 @@ def test_a_commit_is_a_heartbeat(world: World) -> None:
     world.write("one", "mine\n")
     done(world, "one")
     assert json.loads(world.git("cat-file", "blob", "refs/gitcoord/sessions/alice"))["mono"] > old["mono"]
+
+
+def test_a_release_with_it_says_what_has_not_landed(world: World) -> None:
+    note = "note: {} has not landed on 'main' yet\nhint: bring it there: git coord land\n"
+    for branch in ("main", "topic"):
+        if branch != "main":
+            world.git("switch", "-q", "-c", branch)
+        world.take("one", "two")
+        world.write("one", f"{branch}\n")
+        found = commit(world, "--release", "one")
+        assert found.out.endswith("released one\n")
+        assert found.err == ("" if branch == "main" else note.format(world.git("rev-parse", "HEAD")[:12]))
+        assert world.claims() == ["path/two/@alice"]

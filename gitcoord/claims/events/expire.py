@@ -90,26 +90,31 @@ def add_expire(
     """
     # In one order, whatever the command: where it only expires claims, a server makes it again as a sweep.
     expired = sorted(expired, key=lambda row: file_of(chain.state, row[0].item, row[0].agent))
-    beats = _add_event(chain, world, [row for row in expired if row[1].rule != UNCONFIRMED], beats)
+    if chain.events:  # which may have granted some of it once more
+        owns = [own_claim(chain.state, claim.item, claim.agent) for claim, _ in expired]
+        expired = [row for own, row in zip(owns, expired) if own is not None and own.token == row[0].token]
     missed = {(c.token, c.agent, c.ticket): verdict for c, verdict in expired if verdict.rule == UNCONFIRMED}
+    ended = [row for row in expired if row[1].rule != UNCONFIRMED]
+    parts = [ended] if ended else []
+    gone = {claim.key for claim, _ in ended}
     for (token, agent, ticket), verdict in sorted(missed.items()):
-        # The event before may have granted some of it once more.
         claims = [c for c in all_claims(chain.state, agent) if (c.token, c.ticket) == (token, ticket)]
-        beats = _add_event(chain, world, [(claim, verdict) for claim in claims], beats)
+        parts.append([(claim, verdict) for claim in claims if claim.key not in gone])
+    grants = chain.grants
+    for part in parts:
+        # Only the last one grants: a claim that has expired too would keep others waiting, or be granted once more.
+        chain.grants = grants and part is parts[-1]
+        beats = _add_event(chain, world, part, beats)
+    chain.grants = grants
     return beats
 
 
 def _add_event(
     chain: Chain, world: World, expired: list[tuple[Claim, Expiry]], beats: list[Heartbeat]
 ) -> list[Heartbeat]:
-    """Add one event that ends these claims, if there are any, with its evidence: the heartbeats that were judged, and the rules.
+    """Add one event that ends these claims, with its evidence: the heartbeats that were judged, and the rules.
     The swap of a judged heartbeat expects the old value, so a heartbeat in between wins.
     """
-    if chain.events:  # which may have granted some of it once more
-        owns = [(own_claim(chain.state, claim.item, claim.agent), claim, verdict) for claim, verdict in expired]
-        expired = [(claim, verdict) for own, claim, verdict in owns if own is not None and own.token == claim.token]
-    if not expired:
-        return beats
     rows, judged = [], {}
     for claim, verdict in expired:
         beat = world.heartbeat(claim.agent)

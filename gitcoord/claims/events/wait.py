@@ -10,6 +10,7 @@ from gitcoord.claims.events.expire import add_expire, expired_keys
 from gitcoord.claims.model import MAX_TTL, MIN_TTL, MODES, WRITE, Claim, Item, conflicts_of, expiry_of_claim, own_claims
 from gitcoord.claims.queue import Queue, kept_for, plain_request
 from gitcoord.claims.requests import (
+    LONGEST_RESERVE,
     NEXT,
     PRIORITIES,
     Request,
@@ -71,12 +72,33 @@ def decide(state: State, command: Wait, world: World) -> Decision:
         raise_if(halted(state))
         return _stand(state, command, world, refused("kept", "tasks are kept for agents that wait for them"))
     try:
-        return decide_take(state, command.take, world)
+        taken = decide_take(state, command.take, world)
     except Refused as error:
         # "deadlock": the agent blocks in an earlier request, which this one replaces.
         if error.code not in ("held", "kept", "deadlock"):
             raise
         return _stand(state, command, world, error)
+    if not _replaces(state, command, taken):
+        return taken
+    ended = [event for event in taken.events if event.kind == "expire"]
+    if ended:  # on its own first, as where it lets others go
+        beats = [beat for beat in taken.beats if beat.agent != command.actor.agent]
+        return Decision(ended, beats, {}, again=True)
+    return _stand(state, command, world)
+
+
+def _replaces(state: State, command: Wait, taken: Decision) -> bool:
+    """Would this claim leave an earlier request of its agent, which a place in the queue would end, or turn into one that does not block? It
+    gets the claim by such a place then."""
+    if not (any(event.kind == "claim" for event in taken.events) and state.names("waits")):
+        return False
+    held = own_claims(state, dict.fromkeys(command.items), command.actor.agent)
+    if any(
+        MODES.index(own.mode) > MODES.index(command.mode) or own.units > (command.units or own.units) for own in held
+    ):
+        return False  # it gives something up, which no grant does
+    earlier = own_requests(state, command.actor.agent)
+    return any((command.blocking and each.blocking) or set(each.items) & set(command.items) for each in earlier)
 
 
 def _require_no_task(items: tuple[Item, ...]) -> None:
@@ -95,15 +117,16 @@ def own_place(state: State, command: Wait) -> Request | None:
     return found if found is not None and found.is_same(command.items, command.mode, command.units or 1) else None
 
 
-def _stand(state: State, command: Wait, world: World, error: Refused) -> Decision:
-    """A new place in the queue."""
+def _stand(state: State, command: Wait, world: World, error: Refused | None = None) -> Decision:
+    """A new place in the queue. `error`: why the items cannot be had at once."""
     admitted = admit(state, command.actor, world)
     _require_priority(state, command, world)
     chain = Chain(state, command.actor.agent, world)
     open_session(chain, command.actor, world, admitted)
     before = chain.state
     event = chain.add("wait", _body(command, world, admitted.session, 0))
-    if any(row["ticket"] == event.seq for row in event.granted) and _goes_too_far(before, command, world):
+    is_granted = any(row["ticket"] == event.seq for row in event.granted)
+    if error is not None and is_granted and _goes_too_far(before, command, world):
         raise error
     if command.blocking:
         require_no_deadlock(chain.state, world, chain.agent)
@@ -239,7 +262,7 @@ def _checked(event: Event) -> tuple[Item, ...]:
     check_legal(event, _require_no_task, items)
     if (
         not items or len(set(items)) != len(items) or body["mode"] not in MODES or body["priority"] not in PRIORITIES
-        or body["units"] < 1 or body["reserve"] < 1 or not MIN_TTL <= body["ttl"] <= MAX_TTL
+        or body["units"] < 1 or not 1 <= body["reserve"] <= LONGEST_RESERVE or not MIN_TTL <= body["ttl"] <= MAX_TTL
     ):  # fmt: skip
         raise Illegal(f"event {event.seq} waits in a mode, number, class or ttl that does not exist")
     return items

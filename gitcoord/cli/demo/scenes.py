@@ -189,6 +189,14 @@ def resolve(stage: Stage) -> bool:
     return stage.show(stage.names["late"], "add menu") == 0
 
 
+def task_is_done(agent: str) -> Step:
+    def step(stage: Stage) -> bool:
+        shown = stage.show(agent, "coord task show {task}") == 0
+        return shown and stage.answer(agent, f"coord task show {stage.names['task']}")["task"]["state"] == "done"
+
+    return step
+
+
 def find_handoff(stage: Stage) -> bool:
     stage.names["handoff"] = stage.answer("judy", "handoff list")["handoffs"][0]["id"]
     return True
@@ -318,7 +326,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
         run("olga", "coord land --task {task}", refused=True),
         order("olga", "tea"),
         run("olga", "coord land --task {task}"),
-        run("olga", "coord task show {task}"),
+        task_is_done("olga"),
     ),
     "At the moment of writing: two agent tools share one work tree, and neither undoes the other": (
         run("claude-kim", "claim src/parse.py -m 'smaller functions'"),

@@ -91,7 +91,9 @@ class Crowd:
             return
         start = time.monotonic()
         file = self._ground.home / f"count-{self._ground.paths.hot.index(path)}"
-        count = int(file.read_text()) if file.exists() else 0
+        count = (
+            int(file.read_text() or 0) if file.exists() else 0
+        )  # empty while another writes, who should not at this moment
         self._ground.git("hash-object", "--stdin")  # the other agents get time to interfere
         file.write_text(str(count + 1))
         self._edits[path] += 1

@@ -112,11 +112,6 @@ def fetch_branch(env: Env, deadline: Deadline, notes: LockNotes, name: str, refs
     return _ask_silently(env, deadline, notes, [*_FETCH_BRANCH, name, refspec])
 
 
-def start_fetch(env: Env, notes: LockNotes, name: str, refspec: str) -> Child:
-    """The same, begun: `finish_bounded` has its answer."""
-    return notes.start([*ORIGINAL, *_FETCH_BRANCH, name, refspec], without_grafts(env), shares_terminal=False)
-
-
 def _ask_silently(env: Env, deadline: Deadline, notes: LockNotes, words: list[str]) -> Answer:
     argv = [*ORIGINAL, *words]
     return run_bounded(argv, without_grafts(env), deadline, shares_terminal=False, notes=notes)

@@ -69,7 +69,7 @@ class Begin(NamedTuple):
 def decide(state: State, command: Begin, world: World) -> Decision:
     """On record, in the agent's turn. With `together` it has landed in the same chain."""
     raise_if(halted(state))
-    raise_if(may_not_land(state, command.actor, world))
+    raise_if(may_not_land(state, command.actor, world.restrictions()))
     agent = command.actor.agent
     session = admit(state, command.actor, world).session
     chain = Chain(state, agent, world)

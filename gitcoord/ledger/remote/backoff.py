@@ -7,6 +7,8 @@ from gitcoord.git.files import list_files, read_file, write_file
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch_once
 from gitcoord.ledger.remote.git_remote import LANDED, RACED
+from gitcoord.ledger.sessions import OPEN, agent_record
+from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
 
 _LONGEST_WAIT_MS = 20_000
@@ -90,6 +92,12 @@ def note_push(ctx: Context, kind: str, took: int, head: str = "-") -> None:
 def _strangers(ctx: Context) -> set[str]:
     """Agents whose heartbeats were seen and that never acted in this clone. Without any, wins are not counted."""
     return {*list_files(ctx.scratch("seen"))} - {*list_files(ctx.scratch("beats"))}
+
+
+def meets_others(ctx: Context, state: State, agent: str) -> bool:
+    """Return whether agents that never acted in this clone have open sessions, as far as it has seen. `agent` acts in it now."""
+    found = [agent_record(state, name) for name in _strangers(ctx) - {agent}]
+    return any(record is not None and record.state == OPEN for record in found)
 
 
 def _have_sessions(ctx: Context, agents: set[str]) -> bool:

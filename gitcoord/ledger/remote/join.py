@@ -5,7 +5,7 @@ Nothing is written to this clone's settings before the remote has accepted: a fa
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, Refused, StoreError, Unreachable, UsageError, refused
+from gitcoord.base.errors import GitcoordError, NotInitialised, Refused, StoreError, Unreachable, UsageError, refused
 from gitcoord.base.names import CLAIMS, CONFIG, LEDGER, PROBE, SESSIONS, TIP, Oid, printable, quote
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import delete_ref
@@ -100,9 +100,13 @@ def _fetch_first(joined: Context, local: Store, found: _Found, root: str) -> Non
     except NotInitialised:
         pass  # the caller says so
     there = local.resolve([LEDGER])[0]
-    if not known and there is not None and not is_ledger(local, LEDGER):
-        _forget_copies(local)
-        raise not_a_ledger(joined, found.name, there)
+    if not known and there is not None:
+        try:
+            if not is_ledger(local, LEDGER):
+                raise not_a_ledger(joined, found.name, there)
+        except GitcoordError:
+            _forget_copies(local)
+            raise
     if root and there is not None and not _begins_at(joined, root):
         if not known:
             _forget_copies(local)

@@ -14,6 +14,7 @@ from gitcoord.base.errors import Contention, CouldNotJudge, StoreError, UsageErr
 from gitcoord.base.names import LEDGER, LOST, TIP, Oid
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.store import Reader, RefUpdate, SwapFailed, move
+from gitcoord.ledger.commit import newer_ledger
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.events.epoch import LEAP
@@ -94,6 +95,8 @@ def _push_lacking(ctx: Context, actor: Actor, reader: Reader, comparison: Compar
     """Push the lacking events and an epoch on top. None if that needs a forced push and the host does not allow it."""
     head, seq = _epoch_on(ctx, actor, comparison.seen, comparison, "the server had lost events")
     replayed = replay(ctx, reader, start=head)
+    if replayed.newer is not None:
+        raise newer_ledger(replayed.newer)
     there = comparison.there.oid if comparison.there is not None else None
     result = _push(ctx, actor, [(LEDGER, there, head), *projection_rows(ctx, replayed)])
     # gitcoord's own gate allows it to a person.

@@ -14,6 +14,7 @@ from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.store import Reader, Store, SwapFailed, Verify, move
 from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.commit import refuse_newer
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
@@ -90,6 +91,9 @@ def _swap(ctx: Context, actor: Actor, *rows: tuple[str, Oid | None, Oid | None])
 def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
+    for oid in (head, tip):
+        if oid is not None:
+            refuse_newer(ctx.store, oid)
     if head is not None and is_rewritten(ctx, head, tip):
         new = restore_original(ctx, actor, reader, head, done)
         if new is not None:

@@ -62,7 +62,7 @@ export async function act() {
   try {
     const done = await post("act", {action, subject, value, seal, reason: $("confirm-reason").value});
     if (wanted === mine) $("confirm").close();
-    say(`done: ${mine.title}${done.notes ? "; " + done.notes.join("; ") : ""}`);
+    say(`done: ${mine.title}${done.said ? "; " + done.said.join("; ") : ""}`);
   } catch (error) {
     if (wanted !== mine) return;
     if (error.code === "changed") await plan(value);

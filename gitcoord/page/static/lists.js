@@ -108,7 +108,7 @@ function section(name, rows, count, summary) {
 export function sections(model) {
   const turns = landingRows(model.landing);
   const rows = {...state.rows, landing: {rows: turns, count: turns.length}};
-  const summaries = {agents: Object.entries(model.activities).map(([name, count]) => `${count} ${name}`).join(", "), landing: `on ${plain(model.landing.trunk)}`};
+  const summaries = {agents: Object.entries(model.activities).map(([name, count]) => `${count} ${name}`).join(", "), landing: `on ${plain(model.landing.trunk)}` + (model.landing.check_seconds ? `, the last check took ${model.landing.check_seconds}s` : "")};
   return Object.keys(LISTS).map((name) => section(name, rows[name].rows, rows[name].count, summaries[name])).filter(Boolean);
 }
 

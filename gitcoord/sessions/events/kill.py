@@ -11,7 +11,7 @@ from gitcoord.ledger.sessions import KILLED, Actor, Agent, Heartbeat, agent_file
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
 from gitcoord.policy.roles import may_not_stop
-from gitcoord.sessions.admission import end_children
+from gitcoord.sessions.admission import end_session
 from gitcoord.sessions.events.stop import free, refs
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -40,8 +40,7 @@ def decide(state: State, command: Kill, world: World) -> Decision:
     chain = Chain(state, command.actor.agent, world)
     freed = [[c.space, c.path] for c in claims]
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
-    event = chain.add("kill", body)
-    end_children(chain, command.target)
+    event = end_session(chain, "kill", body)
     tomb = Heartbeat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)

@@ -12,7 +12,7 @@ from gitcoord.ledger.kinds import Kind, Recalled, Touched, paths_in, session_hoo
 from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
 from gitcoord.ledger.state import Changes, State
 from gitcoord.ledger.world import World
-from gitcoord.sessions.admission import end_children, end_session
+from gitcoord.sessions.admission import end_session, stop_body
 from gitcoord.startup.namedtuple import NamedTuple
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
@@ -74,8 +74,8 @@ def decide(state: State, command: Stop, world: World) -> Decision:
         for hooks in session_hooks():
             hooks.on_end(chain)
         chain.grants = True
-        end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
-        end_children(chain, agent)
+        kept = [[c.space, c.path] for c in [*dirty, *handed]]
+        end_session(chain, "stop", stop_body(record, "stopped", [], kept))
     result: dict[str, object] = {
         "agent": agent, "stopped": is_open, "session": record.session, "work": work,
         "released": [shown(c.path, c.space) for c in clean],

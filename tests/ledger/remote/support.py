@@ -140,6 +140,9 @@ class Fleet:
         hook.chmod(0o755)
         return hook
 
+    def take_only_branches(self) -> None:
+        self.hook("update", 'case $1 in refs/heads/*) ;; *) echo "only branches here: $1"; exit 1 ;; esac\n')
+
     def ssh(self) -> str:
         """An ssh that runs here what it should run at the host."""
         place = self.place / "ssh"

@@ -108,7 +108,7 @@ def test_unknown_remotes_and_no_answer(fleet: Fleet) -> None:
 
 
 def test_a_host_that_takes_nothing_but_branches(fleet: Fleet) -> None:
-    fleet.hook("update", 'case $1 in refs/heads/*) ;; *) echo "only branches here: $1"; exit 1 ;; esac\n')
+    fleet.take_only_branches()
     one, two = fleet.machines
     made = one.coord("init", "--remote", "origin", "--json")
     assert made.json["namespaces"] == "branches", made

@@ -1,4 +1,4 @@
-"""The queue between clones, with and without a gate on the server."""
+"""The queue between clones, with and without a gate on the server, and on a host that takes nothing but branches."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ from tests.ledger.remote.support import Fleet, Machine
 from tests.support import CLAIM, COORD
 
 
-@pytest.fixture(params=["no gate", "gate"])
+@pytest.fixture(params=["no gate", "gate", "branches"])
 def machines(request: pytest.FixtureRequest, fleet: Fleet) -> list[Machine]:
     if request.param == "gate":
         request.getfixturevalue("gated")
+    elif request.param == "branches":
+        fleet.take_only_branches()
+        for machine in fleet.machines:
+            machine.join()
+        return fleet.machines
     return fleet.joined()
 
 
@@ -135,9 +140,11 @@ def test_a_waiter_that_looks_again_does_not_yield_to_other_machines(
     assert _holders(one) == ["bob"]
 
 
-def test_the_first_in_the_queue_asks_for_its_grant_alone(fleet: Fleet) -> None:
-    """An event of others does not make it read the ledger; its own grant ends its sleep at once."""
-    one, two = fleet.joined()
+@pytest.mark.parametrize(("machines", "looks"), [("no gate", 2), ("branches", 1)], indirect=["machines"])
+def test_the_first_in_the_queue_asks_for_its_grant_alone(machines: list[Machine], looks: int) -> None:
+    """An event of others does not make it read the ledger; its own grant ends its sleep at once. A host that takes nothing but branches
+    has no ref of the grant: there the waiter reads the ledger each time."""
+    one, two = machines
     assert one.claim("a", agent="alice").code == 0
     assert two.claim("--queue", "a", agent="bob").code == 3
     steps = [("other",), ("release", "a")]
@@ -158,7 +165,7 @@ def test_the_first_in_the_queue_asks_for_its_grant_alone(fleet: Fleet) -> None:
             bell: Any = SimpleNamespace(wait=wait_for)
             rest(bell, 3600)
             ctx.store.refresh()
-            assert len(waited) == 2 and max(waited) < 1, "it looked twice, and saw nothing the first time"
+            assert len(waited) == looks and max(waited) < 1, "two looks: it saw nothing the first time"
             assert ctx.store.target(LEDGER) == before, "no fetch"
         finally:
             ctx.store.close()
