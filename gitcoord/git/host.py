@@ -120,6 +120,17 @@ def process_state(pid: int) -> str:
     return stat.rpartition(b") ")[2][:1].decode() if stat else ""
 
 
+def stopped_process(pid: int) -> int:
+    """The process of this number if it is stopped, or the one that started it, if that is; 0 if neither is."""
+    for _ in range(2):
+        stat = read_file(f"/proc/{pid}/stat")
+        state, parent = stat.rpartition(b") ")[2].split()[:2] if stat else (b"", b"0")
+        if state in (b"T", b"t"):
+            return pid
+        pid = int(parent)
+    return 0
+
+
 def is_running(pid: int) -> bool:
     """Return whether a process of this number exists, of any user."""
     try:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from gitcoord.git.long_process import descendants
 from tests.races.support import Contender, Project, running, wait_until
 
 pytestmark = pytest.mark.race
@@ -48,14 +49,33 @@ def contender(project: Project, agent: str, **options: Any) -> Iterator[Contende
         found.close()
 
 
-def stop_in_the_act(one: Contender, how: str, **order: Any) -> int:
+def stop_in_the_act(one: Contender, how: str, *, whole: bool = False, **order: Any) -> int:
     """Let it take, and stop it on the way; gives the process that stands still."""
-    one.ask(how)
+    one.ask(how, whole=whole)
     one.send("take", **order)
     pid = int(one.receive()["stopped"])
     one.stopped.append(pid)
     wait_until_stopped(pid)
     return pid
+
+
+def stop_at_rest(pid: int) -> None:
+    """Stop a process and its group while it does not change refs. Its git is in a group of its own, and would wait for it with its locks."""
+    while True:
+        os.killpg(pid, signal.SIGSTOP)
+        wait_until_stopped(pid)
+        if not changes_refs(pid):
+            return
+        os.killpg(pid, signal.SIGCONT)
+        wait_until("the change is made", lambda: not changes_refs(pid))
+
+
+def changes_refs(pid: int) -> bool:
+    found = []
+    for child in descendants(pid):
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{child}/cmdline").read_bytes())
+    return any(b"update-ref" in words for words in found)
 
 
 def locks(project: Project) -> list[Path]:
@@ -89,9 +109,8 @@ def test_an_agent_that_was_stopped_beyond_its_ttl(project: Project) -> None:
     script = f"git claim -q --ttl 1s a && echo >{place}/taken; cat {place}/later\n{steps}"
     with running(project.start("git-coord", "run", "--as", "alice", "--", "sh", "-c", script)) as run:
         wait_until("alice holds it", (place / "taken").exists)
-        os.killpg(run.pid, signal.SIGSTOP)
+        stop_at_rest(run.pid)
         try:
-            wait_until_stopped(run.pid)
             taken = project.claim("--json", "--wait", "30s", "a", agent="bob")
         finally:
             os.killpg(run.pid, signal.SIGCONT)
@@ -152,16 +171,19 @@ def test_a_zombie_whose_path_is_still_free_decides_again(project: Project) -> No
 # --- git, after prepare -------------------------------------------------------------------------------------------
 
 
-def test_git_stopped_after_prepare(project: Project) -> None:
+@pytest.mark.parametrize("whole", [False, True], ids=["git", "gitcoord"])
+def test_stopped_after_prepare(project: Project, *, whole: bool) -> None:
     """Other writers get an error that names the process; afterwards every answer that was given is true."""
     before = project.head()
     with contender(project, "alice") as alice:
-        pid = stop_in_the_act(alice, "stop_after_prepare", items=["a"])
+        pid = stop_in_the_act(alice, "stop_after_prepare", whole=whole, items=["a"])
         assert (project.git_dir / LEDGER_LOCK).exists()
         blocked = project.claim("--json", "src", agent="bob")
         assert blocked.code in (3, 4) and blocked.json["error"] == "lock", blocked
         assert blocked.json["pid"] == pid and str(pid) in blocked.json["message"], blocked
-        assert blocked.json["file"].endswith(".lock") and "kill -CONT" in blocked.json["hints"][0], blocked
+        assert blocked.json["file"].endswith(".lock") and blocked.json["hints"] == [
+            f"let it go on: kill -CONT {pid}"
+        ], blocked
         assert project.head() == before and project.holders(".") == []
         assert (project.git_dir / LEDGER_LOCK).exists(), "the lock of a living process is left alone"
         os.kill(pid, signal.SIGCONT)

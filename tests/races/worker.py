@@ -122,7 +122,7 @@ class Worker:
         return {}
 
     def stop_after_prepare(self, order: Row) -> Row:
-        """Send one SIGSTOP to git when it has answered `prepare: ok` and before it reads `commit`."""
+        """Send one SIGSTOP to git when it has answered `prepare: ok` and before it reads `commit`; `whole`: to this process, for which git waits then."""
         send = Child.send
 
         def stopping(child: Child, data: bytes) -> None:
@@ -134,9 +134,10 @@ class Worker:
             send(child, before + word)
             while child._buffer.count(b"\n") < 2 and child._fill():
                 pass
-            os.kill(child.pid, signal.SIGSTOP)
+            stopped = os.getpid() if order.get("whole") else child.pid
+            print(json.dumps({"stopped": stopped, "git": child.pid}), flush=True)
+            os.kill(stopped, signal.SIGSTOP)
             send(child, after)
-            print(json.dumps({"stopped": child.pid}), flush=True)
 
         Child.send = stopping  # type: ignore[method-assign,assignment]
         return {}

@@ -31,7 +31,7 @@ from gitcoord.git.files import (
     rename,
     unlink,
 )
-from gitcoord.git.host import getpid, process_state
+from gitcoord.git.host import getpid, stopped_process
 from gitcoord.git.locks.running import running_gits
 from gitcoord.startup.annotations import Iterable, Iterator
 from gitcoord.startup.namedtuple import NamedTuple
@@ -224,14 +224,18 @@ def _blocks(path: str, why: str, hint: str = _BY_HAND) -> LockHeld:
 
 
 def _held(path: str, pid: int) -> LockHeld:
-    stopped = _go_on(pid)
+    # gitcoord's git is in a process group of its own: where gitcoord is stopped, its git waits for it.
+    stopped, words = stopped_process(pid), ""
+    if stopped:
+        words = ", which is stopped" if stopped == pid else f" for process {stopped}, which is stopped"
     return LockHeld(
-        f"{path} is held by process {pid}" + (", which is stopped" if stopped else ""),
-        hints=(stopped or "try again in a moment",),
-        data={"file": path, "pid": pid},
+        f"{path} is held by process {pid}{words}",
+        hints=(_go_on(pid) or "try again in a moment",),
+        data={"file": path, "pid": stopped or pid},
     )
 
 
 def _go_on(pid: int) -> str:
-    """The hint for a stopped process; '' for any other."""
-    return f"let it go on: kill -CONT {pid}" if process_state(pid) in ("T", "t") else ""
+    """The hint where this process, or the one that started it, is stopped; '' where neither is."""
+    stopped = stopped_process(pid)
+    return f"let it go on: kill -CONT {stopped}" if stopped else ""
