@@ -69,7 +69,7 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
             if exists(f"{ctx.repo.common_dir}/shallow")
             else f"ask those who made them; to begin anew from trunk: git switch -c <branch> {shell_word(trunk)}",
         )
-    if how == MERGE and base == old:
+    if how == MERGE and base == old and _goes_on_from(env, old, tip):
         return Brought(tip)  # a fast-forward
     sign = lands and signs(env)
     if how == REBASE:
@@ -90,6 +90,15 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
 def _new_commits(env: Env, tip: str, old: str) -> list[list[str]]:
     """The branch's commits that trunk lacks, parents first, each with its parents."""
     return [row.split(" ") for row in list_new(env, tip, old).require("git cannot list the branch's commits").lines]
+
+
+def _goes_on_from(env: Env, old: str, tip: str) -> bool:
+    """Are all first parents between `tip` and `old` the branch's own? Not where trunk was merged into the branch, as when a conflict was
+    resolved: the first parents of trunk would be the branch's then, and no longer what has landed before."""
+    first = {commit: parents[0] for commit, *parents in _new_commits(env, tip, old) if parents}
+    while tip in first:
+        tip = first[tip]
+    return tip == old
 
 
 def signs(env: Env) -> bool:

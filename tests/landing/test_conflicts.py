@@ -108,6 +108,7 @@ def test_a_conflict_is_resolved_in_the_turn(world: World, kind: str) -> None:
     trunk = _trunk(world, base, mine, theirs)
     tree = trunk.tree("alice")
     assert trunk.land("bob").code == 0
+    before = trunk.tip
     assert trunk.land("alice").code == 1
     (name,) = mine
     git(tree, "reset", "-q", "HEAD", "--", name)
@@ -118,6 +119,8 @@ def test_a_conflict_is_resolved_in_the_turn(world: World, kind: str) -> None:
     done = trunk.land("alice", "--continue")
     assert done.code == 0, done
     assert world.git("ls-tree", "main", name) == git(tree, "ls-tree", "HEAD~1", name).decode().strip()
+    parents = world.git("log", "-1", "--format=%P", "main").split()
+    assert parents == [before, git(tree, "rev-parse", "HEAD").decode().strip()], "trunk's own parent is the first"
     trunk.nothing_left()
 
 
