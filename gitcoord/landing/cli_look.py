@@ -24,10 +24,12 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
     names = renumber.plan(old, brought.new) if renumber is not None else {}
     rows = [{"from": path, "to": name} for path, name in names.items()]
     items = needed(ctx, snapshot, trunk.source(), actor.agent, order, old, names.values())
+    queue = listing(ctx)
+    before = [row for row in (*queue["landing"], *queue["waiting"]) if row["agent"] != actor.agent]
     result: Row = {
         "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
         "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": list(trunk.rules().checks),
-        "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
+        "before": [row["agent"] for row in before], "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
     }  # fmt: skip
     call.screen.answer(result, ok=not brought.conflicts)
     what = f"{' on '.join(names_of(order, ctx.remote))} ({order.how})"
@@ -39,6 +41,10 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
     call.screen.say(*(f"{printable(path)} would be {printable(name)} there" for path, name in names.items()))
     call.screen.say(*(f"would claim {printable(item.name)}" for item in items))
     call.screen.say(*(f"would run: {printable(command)}" for command in trunk.rules().checks))
+    for row in before[:1]:
+        more = f", and {len(before) - 1} more" if before[1:] else ""
+        does = printable(str(row["reason"])) or "has the turn"
+        call.screen.say(f"now: {row['agent']} {does}{more}: git coord land --list")
     return 0
 
 

@@ -77,7 +77,8 @@ def test_first_come_first_served(world: World) -> None:
 def test_priorities_go_first_and_agents_may_not_ask_for_the_highest(world: World) -> None:
     wait(world, "bob", "a", priority="low")
     wait(world, "carol", "a", priority="high")
-    assert world.refused("wait", Wait(Actor("dave"), paths("a"), priority="critical")).code == "priority"
+    for path in ("a", "free"):
+        assert world.refused("wait", Wait(Actor("dave"), paths(path), priority="critical")).code == "priority"
     with pytest.raises(UsageError):
         world.decide("wait", Wait(Actor("dave"), paths("a"), priority="urgent"))
     assert [row["agent"] for row in release(world, "alice", "a").granted] == ["carol"]

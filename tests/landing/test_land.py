@@ -49,6 +49,17 @@ def test_answers_as_documented(world: World) -> None:
     holds(trunk.land("alice", "--abort", "--json"), "landing given up")
 
 
+def test_a_dry_run_says_who_lands_and_waits(world: World) -> None:
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    assert "now:" not in trunk.land("alice", "--dry-run").out
+    world.take("@land/main", agent="bob")
+    world.claim("--queue", "@land/main", agent="carol")
+    told = trunk.land("alice", "--dry-run")
+    assert told.code == 0 and "now: bob has the turn, and 1 more: git coord land --list\n" in told.out, told
+    assert trunk.land("alice", "--dry-run", "--json").json["before"] == ["bob", "carol"]
+
+
 def test_a_commit_that_releases_and_one_that_lands(world: World) -> None:
     trunk = Trunk(world)
     tree = trunk.branch("alice", {"a": "1\n", "b": "1\n"})

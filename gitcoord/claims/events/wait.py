@@ -68,6 +68,7 @@ def decide(state: State, command: Wait, world: World) -> Decision:
     mine = own_place(state, command)
     if mine is not None:
         return _ask_again(state, command, world, mine)
+    _require_priority(state, command, world)
     if NEXT in command.items:
         raise_if(halted(state))
         return _stand(state, command, world, refused("kept", "tasks are kept for agents that wait for them"))
@@ -120,7 +121,6 @@ def own_place(state: State, command: Wait) -> Request | None:
 def _stand(state: State, command: Wait, world: World, error: Refused | None = None) -> Decision:
     """A new place in the queue. `error`: why the items cannot be had at once."""
     admitted = admit(state, command.actor, world)
-    _require_priority(state, command, world)
     chain = Chain(state, command.actor.agent, world)
     open_session(chain, command.actor, world, admitted)
     before = chain.state
