@@ -20,7 +20,7 @@ def go_on(call: Call, actor: Actor, trunk: Trunk) -> int:
     record = resolve.kept(call.ctx, actor.agent)
     if call.ctx.repo.worktree != record["tree"]:
         raise _elsewhere(record)
-    resolve.finish(call.ctx)
+    resolve.finish(call.ctx, str(record["branch"]), str(record["how"]))
     values: Values = {"check": list(record["checks"]), str(record["how"]): True}
     if record["task"]:
         values["task"] = str(record["task"])

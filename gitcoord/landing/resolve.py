@@ -6,12 +6,15 @@ from gitcoord.base.codec import Malformed, Record, dumps, loads
 from gitcoord.base.errors import UsageError, raise_if, refused
 from gitcoord.base.names import printable, shell_word
 from gitcoord.gates.conflict_markers import find_markers
-from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase
+from gitcoord.git.commands.objects import commit_like
+from gitcoord.git.commands.refs import abort_merge, abort_rebase, continue_operation, merge, rebase, rev_parse
 from gitcoord.git.commands.worktrees import ls_files, status_in, without_location
 from gitcoord.git.files import read_file, remove_file, write_file
+from gitcoord.git.process import without_grafts
+from gitcoord.git.store import Update
 from gitcoord.git.symrefs import branch_here
-from gitcoord.landing.bring import Order
-from gitcoord.landing.model import REBASE
+from gitcoord.landing.bring import Order, signs, tree_of
+from gitcoord.landing.model import MERGE, REBASE
 from gitcoord.landing.unfinished import conflicts, forget_failure, operation_in
 from gitcoord.ledger.context import Context
 
@@ -76,12 +79,13 @@ def begin(ctx: Context, order: Order, old: str) -> bool:
     if order.how == REBASE:
         rebase(ctx.repo, ctx.notes, old)
     else:
-        name = order.trunk if order.trunk != order.branch else f"{ctx.remote}/{order.trunk}"
-        merge(ctx.repo, ctx.notes, old, f"Merge branch '{name}' into {order.branch}")
+        trunk = f"refs/remotes/{ctx.remote}/{order.trunk}" if ctx.remote else f"refs/heads/{order.trunk}"
+        named = trunk if ctx.local.target(trunk) == old else old  # git writes this name beside its conflict markers
+        merge(ctx.repo, ctx.notes, named, f"Merge branch '{order.branch}'")
     return bool(under_way(ctx))
 
 
-def finish(ctx: Context) -> None:
+def finish(ctx: Context, branch: str, how: str) -> None:
     """Finish the merge or rebase that stands here, if one does; Refused while files of it are not resolved."""
     verb = under_way(ctx)
     if not verb:
@@ -96,6 +100,20 @@ def finish(ctx: Context) -> None:
     if under_way(ctx) or answer.code:
         said = printable((answer.complaint or answer.out.decode("utf-8", "replace")).strip().replace("\n", "; ")[:500])
         raise refused("unresolved", f"git does not go on with the {verb}: {said}", "git status")
+    if verb == "merge" and how == MERGE:
+        _swap_parents(ctx, f"refs/heads/{branch}")
+
+
+def _swap_parents(ctx: Context, ref: str) -> None:
+    """Make the merge of trunk into the branch, which was committed just now, one of the branch into trunk, with the same files: then trunk
+    goes on from it by a fast-forward, and its first parents stay what has landed."""
+    env = without_grafts(ctx.repo.env)
+    ctx.local.refresh()
+    made = ctx.local.target(ref) or ""
+    own, trunk = (rev_parse(env, f"{made}^{number}") for number in (1, 2))
+    if not trunk.code:  # else it became something else under the agent's hands, and lands as it is
+        swapped = commit_like(env, made, tree_of(env, made), (trunk.text, own.text), sign=signs(env))
+        ctx.local.swap([Update(ref, made, swapped.require("git cannot make the merge commit").text)])
 
 
 def abort(ctx: Context) -> None:

@@ -32,7 +32,7 @@ def test_the_demo_plays_to_its_end(tmp_path: Path) -> None:
         f"{late}: error: {late} conflicts with main in menu",
     }
     assert told[2:] == [
-        f"landed {late} on main: ID (merge)",
+        f"landed {late} on main: ID (fast-forward)",
         "ID is yours: Serve tea",
         "error: the check ended with 1 (! grep BURNT menu): nothing has landed",
         "landed olga on main: ID (merge)",

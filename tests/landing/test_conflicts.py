@@ -93,6 +93,9 @@ def test_a_conflict_stands_in_the_agents_work_tree_and_nothing_lands(world: Worl
     assert done.json["files"] and done.json["stands"] == str(tree)
     assert (trunk.tip, git(tree, "rev-parse", "HEAD")) == before
     assert git(tree, "ls-files", "-u"), "every file that conflicts is left to be resolved"
+    marked = [path.read_text() for path in (tree / "text", tree / "new") if path.is_file() and not path.is_symlink()]
+    assert all("\n>>>>>>> refs/heads/main\n" in text for text in marked if "<<<<<<<" in text), marked
+    assert kind != "content" or "<<<<<<<" in marked[0]
     assert world.claims() == ["resource/land/main/@alice"], "the turn is kept"
     unresolved = trunk.land("alice", "--continue", "--json")
     assert unresolved.code == 1 and unresolved.json["error"] == "unresolved"
@@ -108,7 +111,7 @@ def test_a_conflict_is_resolved_in_the_turn(world: World, kind: str) -> None:
     trunk = _trunk(world, base, mine, theirs)
     tree = trunk.tree("alice")
     assert trunk.land("bob").code == 0
-    before = trunk.tip
+    before, work = trunk.tip, git(tree, "rev-parse", "HEAD").decode().strip()
     assert trunk.land("alice").code == 1
     (name,) = mine
     git(tree, "reset", "-q", "HEAD", "--", name)
@@ -118,9 +121,11 @@ def test_a_conflict_is_resolved_in_the_turn(world: World, kind: str) -> None:
         git(tree, "checkout", "-q", "HEAD", "--", name)
     done = trunk.land("alice", "--continue")
     assert done.code == 0, done
-    assert world.git("ls-tree", "main", name) == git(tree, "ls-tree", "HEAD~1", name).decode().strip()
-    parents = world.git("log", "-1", "--format=%P", "main").split()
-    assert parents == [before, git(tree, "rev-parse", "HEAD").decode().strip()], "trunk's own parent is the first"
+    assert world.git("ls-tree", "main", name) == git(tree, "ls-tree", work, name).decode().strip()
+    assert world.git("log", "-1", "--format=%P %s", "main") == f"{before} {work} Merge branch 'alice'", (
+        "one merge, into trunk"
+    )
+    assert git(tree, "rev-parse", "HEAD").decode().strip() == trunk.tip and not git(tree, "status", "--porcelain")
     trunk.nothing_left()
 
 
