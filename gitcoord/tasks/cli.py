@@ -144,11 +144,11 @@ class _Place:
 
 def _say_nothing_ready(call: Call, result: Row) -> None:
     held_up: list[Row] = result["held_up"]
-    call.screen.say("nothing can be done now")
+    call.screen.say(str(result["why"]))
     call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
     if len(held_up) > 5:
         call.screen.note(f"  and {len(held_up) - 5} more")
-    call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list")
+    call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list --all")
 
 
 def _say_assigned(call: Call, result: Row) -> None:
@@ -159,8 +159,7 @@ def _say_assigned(call: Call, result: Row) -> None:
     call.screen.say(*(f"  claimed {printable(str(claim['path']))}, token {claim['token']}" for claim in claims))
     call.screen.hint(
         f"when your branch lands, it is done: git coord land --task {task['id']}",
-        f"or hand in a result: git coord task complete {task['id']} -m '...' --not-done none",
-        f"or hand it over: git handoff new --task {task['id']}",
+        f"or, where nothing lands: git coord task complete {task['id']} -m '...' --not-done none",
     )
 
 
@@ -258,7 +257,8 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         return 0
     call.screen.say(*task_lines(call, result["tasks"]))
     if not result["tasks"]:
-        call.screen.note("no tasks")
+        over = result["hidden"] if not (states or owner) else 0
+        call.screen.note(f"no task is left: {over} over, git coord task list --all" if over else "no tasks")
     return 0
 
 

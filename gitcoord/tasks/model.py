@@ -210,6 +210,16 @@ def ready(state: State) -> list[str]:
     return ["t" + name.partition("-")[2].lstrip("0") for name in sorted(state.names("work/ready"))]
 
 
+def why_none(state: State) -> str:
+    """Why there is no task to take, in words, as the index knows it."""
+    held = all_held(state)
+    if not (held or state.names("work/ready") or state.names("work/waits")):
+        return "no task is left to take"
+    names = [f"{each.id} ({each.agent})" for each in sorted(held, key=lambda each: number_of(each.id))]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return "nothing can be done now" + (f"; others have {', '.join(names[:5])}{more}" if names else "")
+
+
 def key_file(key: str) -> str:
     return f"work/keys/{encode(check_word(key, 'key'))}"
 

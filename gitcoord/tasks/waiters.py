@@ -68,13 +68,14 @@ _MAY_END = ("held", "cap", "kept")  # refusals that may end by themselves
 def take_or_wait(state: State, command: Assign, world: World) -> Decision:
     """The task, or a place in the queue with `why` and `held`; the same place where the agent has it already. `ticket` is 0 where the
     place was granted just now, or where none is needed since a task is about to be taken: ask again."""
-    why, held = "nothing can be done now", []
+    held: list[Record] = []
     try:
         answer = decide_assign(state, command, world)
         if answer.again or answer.result["task"] is not None:
             return answer
         if answer.events:
             return answer._replace(again=True)  # tasks of lost owners are open again
+        why = str(answer.result["why"])
     except Refused as refused:
         if refused.code not in _MAY_END:
             raise

@@ -163,7 +163,7 @@ def test_a_waiter_for_a_task_outlives_a_cut_link(realm: Realm, one: Clone, link:
     two = realm.clone("two", "bob")
     with running(one.start("git-coord", "task", "next", "--wait", "5m", agent="alice")) as waiter:
         assert waiter.stderr is not None and waiter.stdout is not None
-        assert waiter.stderr.readline() == "waiting: nothing can be done now; 1st of 1\n"
+        assert waiter.stderr.readline() == "waiting: no task is left to take; 1st of 1\n"
         link.cut()
         line = next(line for line in waiter.stderr if not line.startswith("waiting for 'origin'"))
         assert line.startswith("waiting: ") and "origin" in line, line

@@ -69,6 +69,25 @@ def test_from_the_queue_to_the_result(world: World) -> None:
     assert "not done: the docs" in world.coord("task", "join", id).out
 
 
+def test_where_none_is_left_it_says_so_or_who_has_the_others(world: World) -> None:
+    left = "no task is left to take\n"
+    assert world.coord("task", "next", agent="bob").out == left
+    first, second = (world.coord("task", "add", title, "--json").json["tasks"][0]["id"] for title in ("one", "two"))
+    world.coord("task", "take", first, agent="alice")
+    world.coord("task", "take", second, agent="carol")
+    told = world.coord("task", "next", agent="bob")
+    assert told.code == 1 and told.out == f"nothing can be done now; others have {first} (alice), {second} (carol)\n", (
+        told
+    )
+    for id, agent in ((first, "alice"), (second, "carol")):
+        assert world.coord("task", "complete", id, "-m", "x", "--not-done", "none", agent=agent).code == 0
+    assert world.coord("task", "next", agent="bob").out == left
+    assert world.coord("task", "next", "--json", agent="bob").json["why"] == left.strip()
+    assert "no task is left: 2 over, git coord task list --all" in world.coord("task", "list").err
+    waited = world.coord("task", "next", "--wait", "1s", agent="bob")
+    assert waited.code == 3 and "waited 1s: no task is left to take" in waited.err, waited
+
+
 def test_nothing_to_do_says_why(world: World) -> None:
     assert world.coord("task", "next", agent="w1").code == 1
     world.take("src", agent="bob")
