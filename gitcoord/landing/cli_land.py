@@ -245,8 +245,9 @@ class Command:
         conflict.data["stands"] = ctx.repo.worktree
         seconds = self._trunk.rules().resolve
         try:
-            self._turn.extend(seconds, "resolves the conflicts of")
-            kept = f", within {format_duration(seconds)} while the turn is yours"
+            long = format_duration(seconds)
+            self._turn.extend(seconds, f"resolves the conflicts of {self._order.branch}"[:180] + f", up to {long}")
+            kept = f" within {long}, then others may land first"
         except Refused:
             kept = ""  # another one has the turn: `--continue` waits for the next
         conflict.hints = (

@@ -35,17 +35,23 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
     what = f"{' on '.join(names_of(order, ctx.remote))} ({order.how})"
     if brought.conflicts:
         call.screen.say(f"would not land {what}: conflicts in {printable(', '.join(brought.conflicts[:10]))}")
+        _say_before(call, before)
+        call.screen.hint("to resolve them in your turn: git coord land")
         return 1
     say_lost(call, order, brought.lost)
     call.screen.say(f"{what}: already there" if result["already"] else f"would land {what}")
     call.screen.say(*(f"{printable(path)} would be {printable(name)} there" for path, name in names.items()))
     call.screen.say(*(f"would claim {printable(item.name)}" for item in items))
     call.screen.say(*(f"would run: {printable(command)}" for command in trunk.rules().checks))
-    for row in before[:1]:
-        more = f", and {len(before) - 1} more" if before[1:] else ""
+    _say_before(call, before)
+    return 0
+
+
+def _say_before(call: Call, rows: list[Row]) -> None:
+    for row in rows[:1]:
+        more = f", and {len(rows) - 1} more" if rows[1:] else ""
         does = printable(str(row["reason"])) or "has the turn"
         call.screen.say(f"now: {row['agent']} {does}{more}: git coord land --list")
-    return 0
 
 
 def list_queue(call: Call) -> int:

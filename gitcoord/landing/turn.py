@@ -132,10 +132,11 @@ class Turn:
         if in_lanes or any(requests_around(state, directory_of(state, item)) for item in self.items):
             self.extend(AGAIN)
 
-    def extend(self, seconds: int, doing: str = "lands") -> None:
-        """Take the turn again for so long: the claims get a new token, from which the time counts. `doing`: what others read of it."""
+    def extend(self, seconds: int, doing: str = "") -> None:
+        """Take the turn again for so long: the claims get a new token, from which the time counts. `doing`: what others read of it; it
+        differs from what they read before, else the claims would stay as they are."""
         self._times += 1
-        reason = f"{doing} {self._branch}"[:180] + f" (extended {self._times}x)"
+        reason = doing or f"lands {self._branch}"[:180] + f" (turn renewed {self._times}x)"
         take(self._ctx, Take(self._actor, self.items, WRITE, *turn_times(seconds), reason))
         self._taken = self._ctx.host.mono()
 

@@ -135,9 +135,9 @@ AUTHORITY = """	# The remote that decides: every clone joins its ledger with 'gi
 
 RULES = """# Rules for everybody who writes here
 
-1. Claim before you change: `git claim <path>`. If it is held, wait for it (`--wait`, `--queue`) or do something else; never work around it.
+1. Claim before you change what is shared: `git claim <path>`. If it is held, wait for it (`--wait`, `--queue`) or do something else; never work around it.
 2. Read before you act: `git coord start` shows the project's state, decisions and lessons, and what you were doing.
-3. Bring your copy up to date before you start and before you deploy: `git coord sync --pull`.
+3. Begin on trunk as it is now, as `git coord start` shows, and bring your copy up to date before you deploy: `git coord sync --pull`.
 4. Verify through the real public surface before you call it done; a passing test is not a user who succeeds.
 5. Report what was not done too: what you left out, skipped or only assumed.
 6. Put no placeholder into production: nothing that only looks finished.

@@ -64,9 +64,15 @@ def _documents(call: Call, result: Record, room: int) -> list[str]:
 
 
 def _without_comments(text: str) -> str:
-    return "\n".join(
-        line for line in text.split("\n") if not (line.startswith("<!--") and line.rstrip().endswith("-->"))
-    )
+    """Without lines that are comments, and sections in which nothing else stands."""
+    kept: list[str] = []
+    below = "#"  # the line below that is not blank
+    for line in reversed(text.split("\n")):
+        if (line.startswith("<!--") and line.rstrip().endswith("-->")) or (line.startswith("## ") and below[0] == "#"):
+            continue
+        kept.append(line)
+        below = line.strip() or below
+    return "\n".join(reversed(kept)).rstrip("\n") + "\n"
 
 
 def _text(row: Record, text: str, *, cut: bool, most: int) -> list[str]:
@@ -171,6 +177,8 @@ def _handoffs(call: Call, result: Record, most: int) -> list[str]:
 def _tasks(call: Call, result: Record, most: int) -> list[str]:
     rows = [f"  {row['id']} {printable(row['title'])} ({row['priority']})" for row in result["tasks"]]
     shown, more = _first(rows, most, "git coord task list")
+    if shown and result["more_tasks"]:
+        more = [f"  and {len(rows) - len(shown) + result['more_tasks']} more: git coord task list"]
     return ["next tasks:" if rows else "next tasks: none", *shown, *more]
 
 
@@ -183,11 +191,12 @@ def _others(call: Call, result: Record, most: int) -> list[str]:
         cells = [
             [
                 r["agent"], f"since {ago(r['since'])}", f"of {r['parent']}" if r["parent"] else "",
+                f"does {r['task']}" if r["task"] else "",
                 f"holds {listed(held[r['agent']], 3)}" if r["agent"] in held else "",
             ]
             for r in rows
         ]  # fmt: skip
-        return call.screen.table(cells, ["cyan", "dim", "dim", ""])
+        return call.screen.table(cells, ["cyan", "dim", "dim", "", ""])
 
     rows = result["others"]
     return [f"others here: {len(rows) or 'nobody'}", *_list(rows, most, "git coord agents", lines)]

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record
 from gitcoord.base.names import printable, shell_word
 
 _SHOWN = 5
-_OWN = "only gitcoord's own files so far"
+_OWN = "gitcoord's own files"
 
 
 def work_lines(result: Record, remote: str, most: int = _SHOWN) -> list[str]:
@@ -18,7 +18,7 @@ def work_lines(result: Record, remote: str, most: int = _SHOWN) -> list[str]:
     rows.append(
         (
             'git claim <path> -m "why"',
-            f"before you change what is shared: {_listed(project['shared'], _OWN)}; the rest is free",
+            f"before you change what is shared: {_listed(project['shared'])}{', ' * bool(project['shared'])}{_OWN}; the rest is free",
         )
     )
     most = min(_SHOWN, max(1, most))
@@ -33,12 +33,11 @@ def work_lines(result: Record, remote: str, most: int = _SHOWN) -> list[str]:
     rows += [("git coord number <sequence>", f"the others: {_listed(more)}")] if more else []
     rows.append(('git coord commit -m "..." -- <file>...', "exactly your files, whatever others have staged"))
     check = f", after {printable(project['checks'][0])}" if project["checks"] else ""
-    taken = (
-        f"; it claims {_listed(project['landing'])}, so that you need not on your branch" if project["landing"] else ""
-    )
     task = " --task <id>" if result["tasks"] or result["interrupted"]["tasks"] else ""
     ends = "; it releases your claims" + (", and the task is done" if task else "")
-    rows.append((f"git coord land{task}", f"your branch onto '{trunk}'{check}{taken}{ends}"))
+    rows.append((f"git coord land{task}", f"your branch onto '{trunk}'{check}{ends}"))
+    if project["landing"]:
+        rows.append(("", f"it claims {_listed(project['landing'])} itself: change these freely on your branch"))
     rows.append(
         (
             "git coord land --continue",
@@ -74,6 +73,6 @@ def _example(pattern: str) -> str:
     return shell_word(f"{place}{slash}{{n}}{between}<name>{dot}{ending}")
 
 
-def _listed(names: list[str], none: str = "") -> str:
+def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return printable(", ".join(names[:_SHOWN])) + more if names else none
+    return printable(", ".join(names[:_SHOWN])) + more

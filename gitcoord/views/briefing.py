@@ -33,7 +33,7 @@ from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.reader import Source
 from gitcoord.sessions.admission import halted
 from gitcoord.sessions.service import start
-from gitcoord.tasks.model import Task, ready, task_record, tasks_of
+from gitcoord.tasks.model import ACTIVE, Task, all_held, ready, task_record, tasks_of
 from gitcoord.views.project import project_facts
 from gitcoord.views.status import missing
 
@@ -93,7 +93,7 @@ def begin(ctx: Context, actor: Actor) -> Record:
             "handoffs": [row for row in offered if row["from"] == actor.agent],
         },
         "handoffs": [row for row in offered if row["for_you"]],
-        "tasks": _next_tasks(state),
+        **_next_tasks(state),
         "others": _others(state, world, actor.agent),
         **_others_hold(state, world, actor.agent),
         "missing_gates": missing(ctx),
@@ -218,11 +218,14 @@ def _fetch(ctx: Context, sync: str) -> str:
 
 
 def _others(state: State, world: World, agent: str) -> list[Record]:
-    """Other agents with an open session and a recent heartbeat."""
+    """Other agents with an open session and a recent heartbeat, and the task that each is doing."""
     there = [record for record in agent_records(state) if record.state == OPEN and record.agent != agent]
     world.prefetch_heartbeats(record.agent for record in there)
+    doing = {held.agent: held.id for held in all_held(state) if held.state == ACTIVE} if there else {}
     return [
-        {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, world, r)
+        {**{k: getattr(r, k) for k in ("agent", "session", "since", "parent")}, "task": doing.get(r.agent, "")}
+        for r in there
+        if alive(state, world, r)
     ]
 
 
@@ -284,11 +287,11 @@ def _tasks(state: State, agent: str, lost: list[str]) -> list[Record]:
     return [_task(record) for record in (*own, *gone)]
 
 
-def _next_tasks(state: State) -> list[Record]:
-    """The first of those that may be taken."""
-
-    found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
-    return [_task(record) for record in found if record is not None]
+def _next_tasks(state: State) -> Record:
+    """The first of those that may be taken, and how many more there are."""
+    ids = ready(state)
+    found = [task_record(state, id) for id in ids[:NEXT_TASKS]]
+    return {"tasks": [_task(record) for record in found if record is not None], "more_tasks": len(ids[NEXT_TASKS:])}
 
 
 def _task(task: Task) -> Record:

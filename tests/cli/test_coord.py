@@ -16,7 +16,7 @@ from tests.support import COORD, git
 GIT = shutil.which("git")
 HOW = """how work goes here:
   git switch -c <branch> main             work lands on 'main' from a branch of yours
-  git claim <path> -m "why"               before you change what is shared: only gitcoord's own files so far; the rest is free
+  git claim <path> -m "why"               before you change what is shared: gitcoord's own files; the rest is free
   git coord commit -m "..." -- <file>...  exactly your files, whatever others have staged
   git coord land                          your branch onto 'main'; it releases your claims
   git coord land --continue               where it conflicts with what landed before: correct the files, git add, then this

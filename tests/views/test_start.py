@@ -183,9 +183,10 @@ def test_how_work_goes_here_with_the_projects_names(world: World) -> None:
     world.commit({".gitcoord/config": config, ".gitattributes": marks, "lib/.gitattributes": "core gitcoord-claim\n"})
     out = world.coord("start").out
     for words in (
-        'git claim <path> -m "why"               before you change what is shared: src/*.py, lib/core; the rest is free\n',
+        "before you change what is shared: src/*.py, lib/core, gitcoord's own files; the rest is free\n",
         "git coord number migrations             a number of your own for db/[0-9]*.sql; --file 'db/{n}_<name>.sql' claims its file too\n",
-        "your branch onto 'main', after make test; it claims doc/**, so that you need not on your branch; it releases your claims\n",
+        "your branch onto 'main', after make test; it releases your claims\n",
+        "it claims doc/** itself: change these freely on your branch\n",
         "git coord deploy prod -- <command>",
         "before you use it: @gpu\n",
     ):
@@ -196,6 +197,23 @@ def test_how_work_goes_here_with_the_projects_names(world: World) -> None:
         ["doc/**"],
         ["@gpu"],
     )
+
+
+def test_it_says_what_others_do_and_how_many_tasks_there_are(world: World) -> None:
+    for number in range(5):
+        world.coord("task", "add", f"job {number}", agent="bob")
+    id = world.coord("task", "next", "--json", agent="bob").json["task"]["id"]
+    out = world.coord("start", agent="alice").out
+    assert f"does {id}\n" in out and "  and 1 more: git coord task list\n" in out, out
+    found = holds(world.coord("start", "--json", agent="alice"), "started")
+    assert (found["more_tasks"], [row["task"] for row in found["others"]]) == (1, [id])
+
+
+def test_sections_of_the_rules_without_a_rule_are_left_out(world: World) -> None:
+    text = "# Rules\n\n1. Claim.\n\n## Empty\n\n## Ours\n\n2. Test.\n\n## To come\n\n<!-- 3. -->\n"
+    world.commit({".gitcoord/rules.md": text})
+    out = world.coord("start").out
+    assert "  ## Ours\n\n  2. Test.\n" in out and "Empty" not in out and "To come" not in out, out
 
 
 def test_at_most_sixty_lines(world: World) -> None:
