@@ -24,7 +24,8 @@ LOST = PRIVATE + "lost/"
 KEPT = PRIVATE + "kept/"  # content of files before and after a command that changed them
 ARCHIVE = "refs/gitcoord-archive/"  # ledgers that were taken away
 PROBE = PRIVATE + "probe/"
-LANDING = ("@land/", "@lane/")  # resources, as shown: the turns of landings, and the paths that they change in lanes
+IN_LANE = "@lane/"  # a resource, as shown: a path that a landing in the lanes changes. Views leave these claims out.
+LANDING = ("@land/", IN_LANE)  # these, and the turns of landings
 LANES = PRIVATE + "lanes/"  # at a remote: commits that are checked in lanes, by their id
 
 PATH, RESOURCE = "path", "resource"

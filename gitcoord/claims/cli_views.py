@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.names import printable
+from gitcoord.base.names import IN_LANE, printable
 from gitcoord.claims import pathspec as paths
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.admission import Halted
@@ -31,7 +31,7 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         call.screen.note(call.screen.paint(f"HALTED by {halt.by}{why}", "red", 2))
     claims = result["claims"]
     # One landing has a place in the lanes for each path that it changes.
-    shown = [claim for claim in claims if values.get("all") or not str(claim["path"]).startswith("@lane/")]
+    shown = [claim for claim in claims if values.get("all") or not str(claim["path"]).startswith(IN_LANE)]
     call.screen.say(
         *call.screen.claim_lines(shown), *waiting_lines(result, call.screen.width()), *call.screen.server_lines(result)
     )

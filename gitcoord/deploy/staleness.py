@@ -133,7 +133,9 @@ def _behind(ctx: Context, found: Staleness) -> Staleness:
     answer = author_names(without_grafts(ctx.repo.env), *found.tips, f"^{found.commit}")
     if answer.code:
         raise _missing(ctx, answer.complaint, "")
-    names = answer.out.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    rows = answer.out.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    # A team of agents often has one author.
+    names = [agents or author for author, _, agents in (row.partition("\t") for row in rows)]
     counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1

@@ -154,7 +154,7 @@ def details(found: Staleness, *, clean: bool = True) -> list[str]:
     if found.authors:
         lines.append("by " + ", ".join(f"{printable(name)} ({count})" for name, count in found.authors))
     if found.rollback_total:
-        lines.append(f"would go back: {_listed(found.rollback, found.rollback_total)}")
+        lines.append(f"a deploy from here would take back: {_listed(found.rollback, found.rollback_total)}")
     if found.conflict:
         where = f" in {_listed(found.conflicting, len(found.conflicting))}" if found.conflicting else ""
         lines.append(f"a merge would conflict{where}")

@@ -34,12 +34,22 @@ def number(call: Call, values: Values, words: list[str]) -> int:
         )
     call.screen.answer(result)
     call.screen.say(*result["numbers"])  # type: ignore[misc]
+    call.screen.note(*_gap(result, declared.get(words[0])))
     if "claimed" in result:
         call.screen.note(f"claimed {call.typed(str(result['claimed']))}")
         call.screen.note(*_unlike(call, declared.get(words[0]), str(result["claimed"])))
     if not result["declared"] and result["first"] == 1:
         call.screen.note(f"note: {CONFIG} has no sequence '{words[0]}', so no files were looked at")
     return 0
+
+
+def _gap(result: dict[str, object], sequence: Sequence | None) -> list[str]:
+    """A line about the numbers between the highest one of a file and this one: they were reserved before."""
+    low, high = int(str(result["floor"])) + 1, int(str(result["first"])) - 1
+    if sequence is None or not sequence.patterns or low > high:
+        return []
+    which = f"{low} is" if low == high else f"{low} to {high} are"
+    return [f"note: {which} reserved too, and no file here has that number yet"]
 
 
 def _require_no_mistake(name: str, declared: dict[str, Sequence]) -> None:

@@ -7,7 +7,7 @@ withdrawn or ended with its session counts like one that was granted.
 from __future__ import annotations
 
 from gitcoord.base.codec import Record
-from gitcoord.base.names import RESOURCE, covers, fold, shown
+from gitcoord.base.names import IN_LANE, RESOURCE, covers, fold, shown
 from gitcoord.claims.model import MODES, Item
 from gitcoord.claims.requests import MOST_MISSED, NEXT, task_of
 from gitcoord.startup.annotations import Iterable
@@ -237,6 +237,8 @@ class Contention:
         agents.sort(key=_heat)
         idle = shown(NEXT.name, NEXT.space)  # who waits for tasks waits for nobody
         hot = [row for row in paths if row["waits"]["count"] + row["refusals"] >= _HOT and row["path"] != idle]
+        marked = {IN_LANE + row["path"] for row in hot}  # a landing waits for both
+        hot = [row for row in hot if row["path"] not in marked]
         names = [row["path"] for row in paths]
         spots = [
             {"path": row["path"], "words": _in_words(row), "help": help_for(row["path"], names)}
@@ -273,8 +275,10 @@ def help_for(path: str, others: Iterable[str]) -> list[str]:
     if path.startswith("@workers/"):
         return ["more places: cap in [workers] of .gitcoord/config"]
     if path.startswith("@land/"):
-        return ["branches that change different paths can land side by side: lanes in [land] of .gitcoord/config"]
-    if path.startswith("@lane/"):
+        return [
+            "the more lanes in [land] of .gitcoord/config, the more branches that change different paths land side by side"
+        ]
+    if path.startswith(IN_LANE):
         return ["branches that change it land one after the other: split it"]
     if path.startswith("@"):
         return [f'more of it at once: capacity in [resource "{path[1:]}"] of .gitcoord/config']

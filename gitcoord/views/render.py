@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
-from gitcoord.base.names import printable
+from gitcoord.base.names import IN_LANE, printable
 from gitcoord.claims.cli_views import waiting_lines
 from gitcoord.startup.annotations import Iterator
 from gitcoord.startup.namedtuple import NamedTuple
@@ -97,7 +97,7 @@ def _table(rows: list[list[tuple[str, str]]], about: list[tuple[str, str]], widt
 
 
 def _claims(model: Row, width: int, most: int) -> Iterator[Line]:
-    claims: list[Row] = model["claims"]
+    claims: list[Row] = [row for row in model["claims"] if not str(row["path"]).startswith(IN_LANE)]
     shown = claims
     if most and len(claims) > most:
         shown = claims_first(claims)[:most]

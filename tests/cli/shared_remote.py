@@ -35,14 +35,14 @@ class Shared:
     def bob(self, *words: str) -> str:
         return git(self.colleague, *words).decode().strip()
 
-    def bob_pushes(self, files: dict[str, str], author: str = "Bob") -> str:
+    def bob_pushes(self, files: dict[str, str], author: str = "Bob", message: str = "theirs") -> str:
         """A commit of somebody else lands on the remote's main."""
         for name, text in files.items():
             path = self.colleague / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         self.bob("add", "-A")
-        argv = ["git", "commit", "-q", "-m", "theirs", f"--author={author} <b@example.com>"]
+        argv = ["git", "commit", "-q", "-m", message, f"--author={author} <b@example.com>"]
         subprocess.run(argv, cwd=self.colleague, check=True)
         self.bob("push", "-q", "origin", "HEAD:main")
         return self.bob("rev-parse", "HEAD")

@@ -137,7 +137,7 @@ def test_a_stale_deploy_runs_nothing(shared: Shared) -> None:
     assert (done.code, done.out, mark.exists()) == (1, "", False)
     assert done.err == (
         f"error: {head[:12]} may not be deployed to 'production': it lacks 1 commit of 'main'\n"
-        "  by Bob (1)\n  would go back: src/a.py\n  a merge would be clean\n"
+        "  by Bob (1)\n  a deploy from here would take back: src/a.py\n  a merge would be clean\n"
         "hint: bring this branch up to date: git coord sync --pull\n"
     )
     assert world.claims() == [] and deploys(shared)["production"]["last"] is None

@@ -46,12 +46,18 @@ def test_behind_says_how_many_whose_and_what_goes_back(shared: Shared) -> None:
     done = shared.world.coord("sync")
     assert done.code == 1
     assert done.out == (
-        "behind 'main' by 3 commits\n  by Cleo (2), Bob (1)\n  would go back: new.txt, src/a.py\n  a merge would be clean\n"
+        "behind 'main' by 3 commits\n  by Cleo (2), Bob (1)\n  a deploy from here would take back: new.txt, src/a.py\n  a merge would be clean\n"
     )
     assert done.err == "hint: bring it up to date: git coord sync --pull\n"
     row = shared.world.coord("sync", "--json").json
     assert row["authors"] == [{"name": "Cleo", "commits": 2}, {"name": "Bob", "commits": 1}]
     assert (row["rollback"], row["rollback_total"], row["conflict"]) == (["new.txt", "src/a.py"], 2, False)
+
+
+def test_commits_of_agents_are_named_by_their_agent(shared: Shared) -> None:
+    shared.bob_pushes({"new.txt": "new\n"}, message="work\n\nAgent: carol\n")
+    shared.bob_pushes({"new.txt": "newer\n"}, message="work\n\nAgent: carol\n")
+    assert "  by carol (2)\n" in shared.world.coord("sync").out
 
 
 def test_without_fetch_only_what_is_known_here_counts(shared: Shared) -> None:

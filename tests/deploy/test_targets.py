@@ -110,7 +110,11 @@ def test_a_stale_one_is_refused_with_all_that_helps() -> None:
     assert no is not None and no.code == "stale"
     assert "lacks 3 commits of 'main'" in no.message and f"lacks {TWO[:12]}, which bob deployed last" in no.message
     assert len(no.hints) == 2
-    assert details(found) == ["by A\\x1b (2), B (1)", "would go back: a\\n and 4 more", "a merge would conflict in b"]
+    assert details(found) == [
+        "by A\\x1b (2), B (1)",
+        "a deploy from here would take back: a\\n and 4 more",
+        "a merge would conflict in b",
+    ]
     assert to_json(found)["rollback_total"] == 5 and to_json(found)["contains_last"] is False
 
 

@@ -688,7 +688,7 @@ def test_a_stale_deploy_counts_as_the_policy_says(deploying: Clone) -> None:
     outcome = deploying.push("m2", "m2", "refs/heads/prod")
     assert rules(outcome) == STALE and outcome.refused == [] and outcome.noted == outcome.verdicts
     message = outcome.verdicts[0].message
-    assert "lacks 2 commits of 'main'" in message and "would go back: x" in message
+    assert "lacks 2 commits of 'main'" in message and "a deploy from here would take back: x" in message
 
 
 # --- validators ----------------------------------------------------------------------------------------------------

@@ -159,6 +159,17 @@ def test_what_helps() -> None:
     assert '[resource "gpu"]' in help_for("@gpu", [])[0] and "cap" in help_for("@workers/all", [])[0]
 
 
+def test_a_marked_path_and_its_lane_are_one_hot_spot(world: World) -> None:
+    both = ("src/list", "@lane/src/list", "@lane/free")
+    world.take(*both)
+    for agent in ("bob", "carol", "dave"):
+        assert world.claim("--queue", *both, agent=agent).code == 3
+    for agent in ("alice", "bob", "carol"):
+        world.free(agent)
+    found = [row["path"] for row in world.coord("contention", "--json").json["hot"]]
+    assert sorted(found) == ["@lane/free", "src/list"]
+
+
 def test_the_command(world: World) -> None:
     empty = world.coord("contention")
     assert (empty.code, empty.out) == (0, "nobody claimed or waited for anything in this time\n")
