@@ -199,3 +199,10 @@ def test_a_landing_without_a_check_is_one_step_unless_others_have_a_place(
     carol.ends()
     assert Path(trunk.top / "carol").exists()
     trunk.nothing_left()
+
+
+def test_views_leave_out_the_places_of_landings(world: World) -> None:
+    world.take("@land/main", "@lane/src/a.py", "src/a.py")
+    for shown in (world.claim("list").out, world.coord("status").out):
+        assert "src/a.py" in shown and "@lane/" not in shown, shown
+    assert "@lane/src/a.py" in world.claim("list", "--all").out
