@@ -38,6 +38,10 @@ def work_lines(result: Record, remote: str, most: int = _SHOWN) -> list[str]:
     rows.append((f"git coord land{task}", f"your branch onto '{trunk}'{check}{ends}"))
     if project["landing"]:
         rows.append(("", f"it claims {_listed(project['landing'])} itself: change these freely on your branch"))
+    if project["renumbered"]:
+        rows.append(
+            ("", f"it gives new files of {_listed(project['renumbered'])} their numbers: take any that is free here")
+        )
     rows.append(
         (
             "git coord land --continue",

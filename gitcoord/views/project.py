@@ -23,14 +23,19 @@ def project_facts(ctx: Context, source: Source, trunk: str) -> Record:
     resources = dict.fromkeys(
         key.split(".", 1)[1].rpartition(".")[0] for key, _ in pairs if key.startswith("resource.")
     )
+    at_landing = rules_of(pairs).renumber
+    declared = sequences(pairs).values()
     return {
         "trunk": trunk,
         "shared": [pattern for pattern, value in marks if value != LANDING],
         "landing": [pattern for pattern, value in marks if value == LANDING],
         "sequences": [
             {"name": sequence.name, "pattern": sequence.patterns[0] if sequence.patterns else ""}
-            for sequence in sequences(pairs).values()
-            if sequence.name not in rules_of(pairs).renumber
+            for sequence in declared
+            if sequence.name not in at_landing
+        ],
+        "renumbered": [
+            pattern for sequence in declared if sequence.name in at_landing for pattern in sequence.patterns
         ],
         "resources": [f"@{name}" for name in resources if name],
         "targets": list(targets(pairs)),

@@ -199,6 +199,15 @@ def test_how_work_goes_here_with_the_projects_names(world: World) -> None:
     )
 
 
+def test_files_that_get_their_numbers_when_they_land(world: World) -> None:
+    sequence = '[sequence "migrations"]\n\tpattern = db/[0-9]*.sql\n'
+    world.commit({".gitcoord/config": f"{sequence}[land]\n\trenumber = migrations\n"})
+    out = world.coord("start").out
+    assert "it gives new files of db/[0-9]*.sql their numbers: take any that is free here\n" in out, out
+    assert "git coord number" not in out, "it is refused for them"
+    assert holds(world.coord("start", "--json"), "started")["project"]["renumbered"] == ["db/[0-9]*.sql"]
+
+
 def test_it_says_what_others_do_and_how_many_tasks_there_are(world: World) -> None:
     for number in range(5):
         world.coord("task", "add", f"job {number}", agent="bob")
