@@ -34,7 +34,9 @@ def say_landed(call: Call, order: Order, result: Row) -> None:
     else:
         how = "fast-forward" if result["new"] == result["tip"] else result["how"]
         screen.say(f"landed {what}: {str(result['new'])[:12]} ({how})")
-    screen.say(*(f"{printable(row['from'])} is {printable(row['to'])} there" for row in result.get("renumbered", ())))
+    trunk = printable(order.trunk)
+    for row in result.get("renumbered", ()):
+        screen.say(f"{printable(row['from'])} is {printable(row['to'])} on {trunk}; your branch keeps its name")
     if result["released"]:
         screen.say(f"released {printable(', '.join(result['released'][:10]))}")
     if "granted_to" in result:

@@ -128,7 +128,7 @@ class Checks:
         self._call.screen.note(*(f"  {printable(line)}" for line in lines if line.strip()))
         raise CheckFailed(
             f"the check {how} ({printable(command)}): nothing has landed",
-            hints=(f"its output: {file}", "correct it, commit, and land again"),
+            hints=(f"its output: {file}", "correct it, commit, and land again; others may land meanwhile"),
             data={"command": command, "exit_code": code, "seconds": seconds, "output": file, "commit": commit},
         )
 

@@ -23,7 +23,7 @@ from gitcoord.landing.cli_answer import remove_tree, say_finished, say_landed, s
 from gitcoord.landing.cli_check import CheckFailed, Checks
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.events.landing import require_task
-from gitcoord.landing.model import OpenLanding, lane_items
+from gitcoord.landing.model import REBASE, OpenLanding, lane_items
 from gitcoord.landing.releases import tell_intents
 from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
@@ -207,7 +207,7 @@ class Command:
         if self._wait:
             long, again = format_duration(self._wait), format_duration(2 * self._wait)
             ends = "Ctrl-C" if isatty(2) else "ending this command"
-            note = f"in the queue for '{printable(self._order.trunk)}', up to {long}; {ends} leaves it; who lands and waits: git coord land --list"
+            note = f"you wait up to {long} for your turn on '{printable(self._order.trunk)}'; {ends} leaves the queue; who is in it: git coord land --list"
             try:
                 return take_in_time(self._call, command, self._wait, eager=True, note=note)
             except TimedOut as error:
@@ -250,9 +250,11 @@ class Command:
             kept = f" within {long}, then others may land first"
         except Refused:
             kept = ""  # another one has the turn: `--continue` waits for the next
+        numbers = ("leave new files their numbers: they get those of trunk when they land",) if self._renumber else ()
         conflict.hints = (
             f"resolve it here{kept}: edit, git add",
-            "then, in place of git commit: git coord land --continue"
+            *numbers,
+            f"then, in place of git {'rebase --continue' if self._order.how == REBASE else 'commit'}: git coord land --continue"
             + (f" (it completes {self._task})" if self._task else ""),
             "or give up: git coord land --abort",
         )

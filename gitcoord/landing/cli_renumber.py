@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, StoreError, refused
-from gitcoord.base.names import RESOURCE, printable
+from gitcoord.base.names import printable
 from gitcoord.claims.model import Item
 from gitcoord.claims.work_facts import parse_raw
 from gitcoord.effects.sequences import Sequence, added_to, sequences, stem
@@ -23,7 +23,7 @@ from gitcoord.git.long_process import run_check
 from gitcoord.git.process import Env, without_grafts
 from gitcoord.landing.bring import Order, signs, tree_of
 from gitcoord.landing.cli_check import check_environ
-from gitcoord.landing.model import MERGE, Rules
+from gitcoord.landing.model import MERGE, Rules, number_item
 from gitcoord.landing.scratch import Scratch
 from gitcoord.startup.annotations import Iterable
 from gitcoord.terminal.call import Call
@@ -47,9 +47,7 @@ class Renumber:
 
     def items(self, old: str, new: str) -> tuple[Item, ...]:
         """The resources that this landing needs: one for each sequence to which it adds files."""
-        return tuple(
-            Item(RESOURCE, f"number/{each.name}") for each in self._sequences if self._added(each, old, new)[0]
-        )
+        return tuple(number_item(each.name) for each in self._sequences if self._added(each, old, new)[0])
 
     def plan(self, old: str, new: str) -> dict[str, str]:
         """The files that get another name, and those names. `new`: brought onto `old`, with the branch's own names."""

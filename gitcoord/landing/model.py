@@ -6,7 +6,7 @@ from gitcoord.base.codec import Record, Shape, record_of, values_of
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import RESOURCE, printable
-from gitcoord.claims.model import Claim, Item, own_claim, resource_like, turn_item
+from gitcoord.claims.model import Claim, Item, is_turn_item, own_claim, resource_like, turn_item
 from gitcoord.claims.requests import Request
 from gitcoord.ledger.state import State
 from gitcoord.policy.model import invalid_setting
@@ -17,6 +17,7 @@ MERGE, REBASE, SQUASH = WAYS = ("merge", "rebase", "squash")
 LEASE = 60  # seconds for which a turn lasts without being taken again
 AGAIN = LEASE + 1  # the same once it was taken again: by that a landing in a lane keeps its place (`in_lanes`)
 MAX_CHECKS = 20
+NUMBER = "number/"
 LANE = "lane/"  # resources so named are paths that a landing in a lane changes
 MOST_LANES = 64
 _MOST_NAMED = 100  # paths of one landing; above that, the directories in which they are
@@ -127,6 +128,16 @@ def lane_items(paths: Iterable[str]) -> tuple[Item, ...]:
         if len(found) <= _MOST_NAMED or depth == 1:
             return found
     return ()
+
+
+def number_item(sequence: str) -> Item:
+    """The resource that a landing takes which gives numbers of this sequence."""
+    return Item(RESOURCE, NUMBER + sequence)
+
+
+def is_of_landing(item: Item) -> bool:
+    """Is this a resource that only landings take?"""
+    return is_turn_item(item) or is_lane_item(item) or (item.space == RESOURCE and item.name.startswith(NUMBER))
 
 
 def is_lane_item(item: Item) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import ROOT, shown
 from gitcoord.claims.events.release import dirty_paths
-from gitcoord.claims.model import INTENT, WRITE, Claim, Item, all_claims, covers_item, is_turn_item
+from gitcoord.claims.model import INTENT, WRITE, Claim, Item, all_claims, covers_item
 from gitcoord.git.commands.objects import log_on_branches
 from gitcoord.handoff.model import all_handoffs
 from gitcoord.journal.notes import leave
 from gitcoord.landing.events.landing import is_own
-from gitcoord.landing.model import is_lane_item, own_turn
+from gitcoord.landing.model import is_of_landing, own_turn
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import Snapshot
@@ -113,12 +113,8 @@ class Releases:
 
 
 def released(keys: Iterable[Key]) -> list[str]:
-    """The released claims, as they are shown, without turns."""
-    return [
-        shown(path, space)
-        for space, path, _ in keys
-        if not is_turn_item(item := Item(space, path)) and not is_lane_item(item)
-    ]
+    """The released claims, as they are shown, without those that only a landing takes."""
+    return [shown(path, space) for space, path, _ in keys if not is_of_landing(Item(space, path))]
 
 
 def tell_intents(ctx: Context, actor: Actor, intents: list[Claim], words: str) -> list[str]:

@@ -8,10 +8,11 @@ from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused
 from gitcoord.base.names import PATH, RESOURCE, printable, quote
 from gitcoord.claims.model import MAX_TTL, Item
 from gitcoord.journal.notes import unseen_below
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.annotations import Callable
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.events.assign import Assign
-from gitcoord.tasks.model import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
+from gitcoord.tasks.model import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, NONE_LEFT, OPEN, STATES, held_by
 from gitcoord.terminal.call import Call, duration, nonce, text, texts
 from gitcoord.terminal.input import json_from
 from gitcoord.terminal.parser import Values
@@ -148,7 +149,10 @@ def _say_nothing_ready(call: Call, result: Row) -> None:
     call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
     if len(held_up) > 5:
         call.screen.note(f"  and {len(held_up) - 5} more")
-    call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list --all")
+    if result["why"] == NONE_LEFT:
+        call.screen.hint("that is all: git coord stop", "see what was done: git coord task list --all")
+    else:
+        call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list --all")
 
 
 def _say_assigned(call: Call, result: Row) -> None:
@@ -157,6 +161,9 @@ def _say_assigned(call: Call, result: Row) -> None:
     call.screen.say(*_details(task)[1:])
     claims: list[Row] = result["assignment"]["claims"]
     call.screen.say(*(f"  claimed {printable(str(claim['path']))}, token {claim['token']}" for claim in claims))
+    state, owner = read_snapshot(call.ctx, trusting=True).state, str(task["owner"])
+    more = [held.id for held in held_by(state, owner) if held.id != task["id"]] if not call.screen.json else []
+    call.screen.note(*([f"note: you have {', '.join(more)} too"] if more else []))
     call.screen.hint(
         f"when your branch lands, it is done: git coord land --task {task['id']}",
         f"or, where nothing lands: git coord task complete {task['id']} -m '...' --not-done none",

@@ -24,6 +24,7 @@ OPEN, ASSIGNED, ACTIVE, BLOCKED, NEEDS_HUMAN, REVIEW, DONE, FAILED, ABANDONED = 
 OVER = (DONE, FAILED, ABANDONED)
 PRIORITIES = ("critical", "high", "normal", "low")
 MAX_NEEDS, MAX_PATHS = 200, 1000
+NONE_LEFT = "no task is left to take"
 
 _TASK: dict[str, Shape] = {
     "id": str, "title": str, "text": str, "state": str, "owner": str, "session": int, "token": int, "ttl": int,
@@ -214,7 +215,7 @@ def why_none(state: State) -> str:
     """Why there is no task to take, in words, as the index knows it."""
     held = all_held(state)
     if not (held or state.names("work/ready") or state.names("work/waits")):
-        return "no task is left to take"
+        return NONE_LEFT
     names = [f"{each.id} ({each.agent})" for each in sorted(held, key=lambda each: number_of(each.id))]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return "nothing can be done now" + (f"; others have {', '.join(names[:5])}{more}" if names else "")

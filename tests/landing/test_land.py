@@ -230,11 +230,11 @@ def test_waiting_says_how_long_how_to_leave_and_how_to_wait_longer(world: World)
     late = trunk.land("alice", "--wait", "1s")
     assert late.code == 3 and late.err.startswith('waiting: 1st of 1; bob holds it: "lands other"\n'), late
     assert (
-        "in the queue for 'main', up to 1s; ending this command leaves it; who lands and waits: git coord land --list\n"
+        "you wait up to 1s for your turn on 'main'; ending this command leaves the queue; who is in it: git coord land --list\n"
         in late.err
     )
     with world.terminal("land", "alice", argv=COORD, agent="carol") as terminal:
-        terminal.until(lambda shown: b"Ctrl-C leaves it" in shown and b"of 30m: 1st of 1; bob holds it" in shown)
+        terminal.until(lambda shown: b"Ctrl-C leaves the queue" in shown and b"of 30m: 1st of 1; bob holds it" in shown)
     assert world.claim("--leave", agent="carol").code == 0
     world.free("bob")
     words = late.err.rpartition("git coord land ")[2].split()

@@ -76,16 +76,24 @@ def test_where_none_is_left_it_says_so_or_who_has_the_others(world: World) -> No
     world.coord("task", "take", first, agent="alice")
     world.coord("task", "take", second, agent="carol")
     told = world.coord("task", "next", agent="bob")
+    assert "--wait 10m" in told.err
     assert told.code == 1 and told.out == f"nothing can be done now; others have {first} (alice), {second} (carol)\n", (
         told
     )
     for id, agent in ((first, "alice"), (second, "carol")):
         assert world.coord("task", "complete", id, "-m", "x", "--not-done", "none", agent=agent).code == 0
-    assert world.coord("task", "next", agent="bob").out == left
+    told = world.coord("task", "next", agent="bob")
+    assert told.out == left and "--wait" not in told.err and "git coord stop" in told.err, told
     assert world.coord("task", "next", "--json", agent="bob").json["why"] == left.strip()
     assert "no task is left: 2 over, git coord task list --all" in world.coord("task", "list").err
     waited = world.coord("task", "next", "--wait", "1s", agent="bob")
     assert waited.code == 3 and "waited 1s: no task is left to take" in waited.err, waited
+
+
+def test_one_that_has_a_task_already_is_reminded_of_it(world: World) -> None:
+    first, second = (world.coord("task", "add", title, "--json").json["tasks"][0]["id"] for title in ("one", "two"))
+    assert "note: you have" not in world.coord("task", "take", first).err
+    assert f"note: you have {first} too\n" in world.coord("task", "take", second).err
 
 
 def test_nothing_to_do_says_why(world: World) -> None:
