@@ -12,6 +12,7 @@ from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
 
 _LONG = 4  # so many readers are named
+_MOST, _TALL = 10, 20  # so many notes are shown at a time, of each so many lines
 
 
 def note(call: Call, values: Values, words: list[str]) -> int:
@@ -31,7 +32,7 @@ def note(call: Call, values: Values, words: list[str]) -> int:
     call.screen.answer(result)
     call.warn(result)
     call.screen.say(
-        f"note {result['seq']} on {printable(str(result['path']))}: each agent that works there is shown it once"
+        f"note {result['seq']} on {printable(str(result['path']))}: shown once to each agent that claims, commits, lands or starts there"
     )
     _say_absent(call, str(result["path"]), f"; to take the note away: git coord note --remove {result['seq']}")
     return 0
@@ -90,6 +91,14 @@ def lines(notes: list[Row]) -> list[str]:
 
 
 def deliver(call: Call, notes: list[Row]) -> None:
-    """Show these notes to the agent of this call, and put on record that it has seen them."""
-    call.screen.say(*lines(notes))
-    app.record_seen(call.ctx, call.actor(), notes)
+    """Show these notes to the agent of this call, and put on record that it has seen them. Of many the first are shown, the others at its
+    next command there."""
+    shown = notes if call.screen.json else notes[:_MOST]
+    for row in shown:
+        head, *text = lines([row])
+        more = [f"    (the whole note: git coord note {call.typed(str(row['path']))})"] if len(text) > _TALL else []
+        call.screen.say(head, *text[: _TALL - len(more)], *more)
+    if shown:
+        app.record_seen(call.ctx, call.actor(), shown)
+    if len(shown) < len(notes):
+        call.screen.say(f"{len(notes) - len(shown)} more notes for you: git coord note --list")

@@ -11,6 +11,7 @@ from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
+from gitcoord.startup.annotations import Iterable
 
 _AHEAD = (("file", "halt"), ("names", "notes"))
 
@@ -44,8 +45,12 @@ def record_seen(ctx: Context, actor: Actor, notes: list[Record]) -> None:
 
 def unseen_below(ctx: Context, agent: str, claims: list[Record]) -> list[Record]:
     """The notes on what these claims cover that the agent has still to see."""
+    return unseen_on(ctx, agent, [str(claim["path"]) for claim in claims if claim["kind"] == "path"])
+
+
+def unseen_on(ctx: Context, agent: str, paths: Iterable[str]) -> list[Record]:
+    """The notes on these paths, above and below them, that the agent has still to see."""
     state = (ctx.snapshot or read_snapshot(ctx, prefetch=_AHEAD)).state  # as the command read it
-    paths = [str(claim["path"]) for claim in claims if claim["kind"] == "path"]
     return [note.to_json() for note in unseen(state, agent, paths, ctx.host.wall())]
 
 

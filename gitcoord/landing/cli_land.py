@@ -27,7 +27,7 @@ from gitcoord.landing.model import REBASE, OpenLanding, lane_items
 from gitcoord.landing.releases import tell_intents
 from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
-from gitcoord.landing.turn import Turn, needed
+from gitcoord.landing.turn import Turn, changed_paths, needed
 from gitcoord.landing.unfinished import note_failure
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
@@ -88,6 +88,8 @@ class Command:
                 keeps = self._stands(conflict)
                 if "stands" not in conflict.data:
                     self._failed(conflict)
+                if not self._call.screen.json:
+                    self._deliver(self._notes(str(conflict.data["trunk"])))
             raise
         except CheckFailed as error:
             self._failed(error)
@@ -179,6 +181,18 @@ class Command:
                 f"the files of LFS could not be sent to '{ctx.remote}': {words}: nothing has landed",
                 f"git lfs push {shell_word(ctx.remote)} {shell_word(order.branch)}",
             )
+
+    def _notes(self, old: str) -> list[Row]:
+        """The notes on what the branch changes that its agent has still to see: who works on a branch may have claimed nothing."""
+        from gitcoord.journal.notes import unseen_on
+
+        return unseen_on(self._ctx, self._actor.agent, changed_paths(self._ctx, old, self._order.tip))
+
+    def _deliver(self, notes: list[Row]) -> None:
+        if notes:
+            from gitcoord.journal.cli_note import deliver
+
+            deliver(self._call, notes)
 
     def _failed(self, error: GitcoordError) -> None:
         """Note it for the overview, until this agent lands or the branch changes."""
@@ -273,6 +287,8 @@ class Command:
             "told": tell_intents(self._ctx, self._actor, landing.intents, words),
             "renumbered": self._renumber.rows() if self._renumber is not None and not result["already"] else [],
         }
+        more["notes"] = notes = self._notes(str(result["old"])) if not result["already"] else []
         say_lost(self._call, self._order, landing.lost)
         say_landed(self._call, self._order, {**result, **{key: value for key, value in more.items() if value}})
+        self._deliver(notes)
         return 0

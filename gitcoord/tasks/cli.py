@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Record
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import GitcoordError, OutcomeUnknown, Refusal, Refused, TimedOut, Unreachable, UsageError
+from gitcoord.base.errors import (
+    GitcoordError,
+    OutcomeUnknown,
+    Refusal,
+    Refused,
+    TimedOut,
+    Unreachable,
+    UsageError,
+    refused,
+)
 from gitcoord.base.names import PATH, RESOURCE, printable, quote
 from gitcoord.claims.model import MAX_TTL, Item
 from gitcoord.journal.notes import unseen_below
@@ -37,8 +46,10 @@ def _assign(call: Call, values: Values, id: str) -> int:
     from gitcoord.tasks.events.assign import Assign
 
     command = Assign(call.actor(), id, duration(values, "ttl", MAX_TTL), nonce=nonce(values))
-    seconds = duration(values, "wait")
-    result: Row = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
+    seconds, while_any = duration(values, "wait"), bool(values.get("while-any"))
+    result: Row = (
+        _wait_for_task(call, command, seconds, while_any=while_any) if seconds else tasks.assign(call.ctx, command)
+    )
     if result["task"] is None:
         call.screen.answer(result, ok=False)
         _say_nothing_ready(call, result)
@@ -53,11 +64,11 @@ def _assign(call: Call, values: Values, id: str) -> int:
     return 0
 
 
-def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
-    """Take it, or wait in the queue up to `seconds`. At the end and at Ctrl-C the place is given up; a process that is killed keeps it."""
+def _wait_for_task(call: Call, command: Assign, seconds: int, *, while_any: bool) -> Row:
+    """Take it, or wait in the queue up to `seconds`; `while_any`: only as long as a task is left. At the end and at Ctrl-C the place is given up; a process that is killed keeps it."""
     from gitcoord.claims.cli_sleep import in_time, still_queued
 
-    place = _Place(call, command)
+    place = _Place(call, command, while_any=while_any)
     try:
         return in_time(call, place.ask, seconds, place.rest)
     except TimedOut:
@@ -96,7 +107,8 @@ _LOOK, _LONGEST = 5.0, 15.0  # seconds after which to look again, since somethin
 class _Place:
     """A place in the queue for a task."""
 
-    def __init__(self, call: Call, command: Assign) -> None:
+    def __init__(self, call: Call, command: Assign, *, while_any: bool) -> None:
+        self._while_any = while_any
         self._call = call
         self._command = command
         self._sleep: Rest | None = None  # since it has a place
@@ -117,6 +129,8 @@ class _Place:
                 raise later(error.message) from None  # its place is kept at the remote, and asking again is harmless
             if result["task"] is not None:
                 return result
+            if self._while_any and result["why"] == NONE_LEFT:
+                raise refused("none-left", NONE_LEFT, "that is all: git coord stop")
             if result["ticket"]:
                 self._take_place(result)
                 result["why"] = f"{result['why']}; {standing_line({**result, 'held': []})}"
@@ -152,7 +166,10 @@ def _say_nothing_ready(call: Call, result: Row) -> None:
     if result["why"] == NONE_LEFT:
         call.screen.hint("that is all: git coord stop", "see what was done: git coord task list --all")
     else:
-        call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list --all")
+        call.screen.hint(
+            "wait for one to come back: git coord task next --wait 10m --while-any",
+            "see them all: git coord task list --all",
+        )
 
 
 def _say_assigned(call: Call, result: Row) -> None:

@@ -40,10 +40,17 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
         return land(call, {}, [])
     if values.get("release"):
         result["released"] = _release(call, command.actor, result["files"])
-    call.screen.answer(result)
+    from gitcoord.journal.notes import unseen_on
+
+    notes = unseen_on(call.ctx, command.actor.agent, result["files"])
+    call.screen.answer({**result, "notes": notes} if notes else result)
     _say_commit(call, result)
     if result.get("released"):
         call.screen.say(f"released {printable(', '.join(result['released']))}")
+    if notes:
+        from gitcoord.journal.cli_note import deliver
+
+        deliver(call, notes)
     return 0
 
 

@@ -16,7 +16,9 @@ from tests.cli.support import World, assert_harmless
 from tests.cli.test_json import holds, refused
 from tests.guard.protocol import context
 from tests.guard.support import Project
+from tests.landing.support import Trunk
 from tests.ledger.world import World as Rules
+from tests.support import COORD, run_command
 
 ALICE, BOB = Actor("alice"), Actor("bob")
 
@@ -201,3 +203,32 @@ def test_the_guard_shows_it_to_whoever_writes_there(tmp_path: Path) -> None:
     assert "note" not in context(project.send(who.write("free/x")))
     notes = project.world.coord("note", "--json").json["notes"]
     assert [seen["agent"] for seen in notes[0]["seen"]] == ["claude-cone"]
+
+
+def test_who_claims_nothing_sees_it_at_the_commit_or_the_landing(world: World) -> None:
+    """Paths that are claimed by a landing only are edited without a claim."""
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"src/new.py": "x\n"})
+    world.coord("note", "src/new.py", "-m", "mind the gap", agent="bob")
+    (tree / "src/new.py").write_text("y\n")
+    environ = world.environ("alice", {})
+    done = run_command([*COORD, "commit", "-m", "y", "--", "src/new.py"], tree, environ)
+    assert b"note by bob on src/new.py" in done.stdout and b"    | mind the gap\n" in done.stdout, done
+    assert "mind the gap" not in trunk.land("alice").out, "once"
+    for agent, text in (("carol", "one"), ("dave", "two")):
+        trunk.branch(agent, {"src/new.py": f"{text}\n"})
+    landed = trunk.land("carol", "--json")
+    assert [note["text"] for note in holds(landed, "landed")["notes"]] == ["mind the gap"]
+    conflict = trunk.land("dave")
+    assert conflict.code == 1 and "    | mind the gap\n" in conflict.out, conflict
+    assert "seen by alice" in (told := world.coord("note", "--list").out) and "carol" in told and "dave" in told
+
+
+def test_of_many_and_of_long_notes_the_first_are_shown(world: World) -> None:
+    for number in range(12):
+        world.coord("note", f"src/{number}", "-m", "\n".join(f"{number}.{line}" for line in range(30)), agent="bob")
+    first, second = (world.claim("src", agent="carol").out for _ in range(2))
+    assert first.count("note by bob") == 10 and "2 more notes for you: git coord note --list\n" in first
+    assert "    | 3.18\n    (the whole note: git coord note src/3)\n" in first and "3.19" not in first
+    assert second.count("note by bob") == 2 and "more notes" not in second
+    assert "note by bob" not in world.claim("src", agent="carol").out

@@ -76,7 +76,7 @@ def test_where_none_is_left_it_says_so_or_who_has_the_others(world: World) -> No
     world.coord("task", "take", first, agent="alice")
     world.coord("task", "take", second, agent="carol")
     told = world.coord("task", "next", agent="bob")
-    assert "--wait 10m" in told.err
+    assert "--wait 10m --while-any" in told.err
     assert told.code == 1 and told.out == f"nothing can be done now; others have {first} (alice), {second} (carol)\n", (
         told
     )
@@ -86,6 +86,9 @@ def test_where_none_is_left_it_says_so_or_who_has_the_others(world: World) -> No
     assert told.out == left and "--wait" not in told.err and "git coord stop" in told.err, told
     assert world.coord("task", "next", "--json", agent="bob").json["why"] == left.strip()
     assert "no task is left: 2 over, git coord task list --all" in world.coord("task", "list").err
+    ended = world.coord("task", "next", "--wait", "1h", "--while-any", agent="bob")
+    assert ended.code == 1 and "error: no task is left to take\nhint: that is all: git coord stop\n" in ended.err, ended
+    assert world.claim("list").out == "", "it has no place in the queue"
     waited = world.coord("task", "next", "--wait", "1s", agent="bob")
     assert waited.code == 3 and "waited 1s: no task is left to take" in waited.err, waited
 

@@ -69,9 +69,14 @@ VERBS = {
         "",
         _TTL,
         _WAIT,
+        Option(
+            "while-any",
+            "flag",
+            "With --wait: only as long as a task is left that somebody does, or that waits for another.",
+        ),
         NONCE,
         QUIET,
-        example="task next --wait 10m",
+        example="task next --wait 10m --while-any",
     ),
     "task update": _one(
         "Change what is said of a task.",
