@@ -56,8 +56,9 @@ def take(call: Call, values: Values, words: list[str]) -> int:
         from gitcoord.claims.cli_wait import say_queued
 
         return say_queued(call, result, words)
-    call.screen.answer({**result, "new": new} if new else result)
-    _say_taken(call, result, new)
+    lacks = [] if result["renewed"] or call.screen.quiet else lacked_lines(call, result["claims"])
+    call.screen.answer({**result, **({"new": new} if new else {}), **({"lacks": bare(lacks)} if lacks else {})})
+    _say_taken(call, result, new, lacks)
     return 0
 
 
@@ -93,7 +94,7 @@ def _command(values: Values, actor: Actor, items: tuple[Item, ...]) -> Take:
     )
 
 
-def _say_taken(call: Call, result: Row, new: list[str]) -> None:
+def _say_taken(call: Call, result: Row, new: list[str], lacks: list[str]) -> None:
     """The claims, and what the holder should know: a guard that does not run, inherited work, an old copy, notes, losses."""
     _say_unguarded(call)
     claims: list[Row] = result["claims"]
@@ -106,8 +107,7 @@ def _say_taken(call: Call, result: Row, new: list[str]) -> None:
     call.screen.say(*_covered_lines(result))
     call.screen.say(*inherited_lines(result.get("inherited", [])))
     _say_left_uncommitted(call, result)
-    if not (result["renewed"] or call.screen.json or call.screen.quiet):
-        say_lacked(call, claims)
+    say_lacked(call, lacks)
     if new and not (result["renewed"] or call.screen.json or call.screen.quiet):
         from gitcoord.claims.cli_new import like_others
 
@@ -140,17 +140,26 @@ def _say_unguarded(call: Call) -> None:
         call.screen.note(*unguarded_lines(call.ctx, call.environ))
 
 
-def say_lacked(call: Call, rows: list[Row]) -> None:
-    """Say which work on these paths this copy lacks: of trunk, or released elsewhere."""
+def lacked_lines(call: Call, rows: list[Row]) -> list[str]:
+    """Lines about work on these paths that this copy lacks: of trunk, or released elsewhere; with the commands that bring it."""
     lines: list[str] = []
     if not _is_at_trunk(call):
         from gitcoord.claims.cli_trunk import old_copy_lines
 
         lines = old_copy_lines(call.ctx, rows)
     if not lines and call.ctx.snapshot is not None and call.ctx.snapshot.state.names("lineage"):
-        from gitcoord.claims.cli_trunk import lacked_lines
+        from gitcoord.claims.cli_trunk import lacked_lines as released_lines
 
-        lines = lacked_lines(call.ctx, rows)
+        lines = released_lines(call.ctx, rows)
+    return lines
+
+
+def bare(lines: list[str]) -> list[str]:
+    """These lines as JSON has them."""
+    return [line.removeprefix("note: ").removeprefix("hint: ") for line in lines]
+
+
+def say_lacked(call: Call, lines: list[str]) -> None:
     hints = tuple(line.removeprefix("hint: ") for line in lines if line.startswith("hint: "))
     first = [hint for hint in call.screen.fit(hints) if hint not in hints] if hints else []
     call.screen.note(*(f"hint: {hint}" for hint in first), *lines)

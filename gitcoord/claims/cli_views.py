@@ -139,9 +139,9 @@ def check(call: Call, values: Values, words: list[str]) -> int:
         call.screen.note(*(f"note: {lost_line(row)}" for row in result["lost"]))
     mine = [row for row in result["paths"] if row["verdict"] == "mine"]
     if mine and not call.screen.json:
-        from gitcoord.claims.cli import say_lacked
+        from gitcoord.claims.cli import lacked_lines, say_lacked
 
-        say_lacked(call, mine)
+        say_lacked(call, lacked_lines(call, mine))
     return 0 if result["allowed"] else 1
 
 

@@ -54,9 +54,19 @@ def _gap(result: dict[str, object], sequence: Sequence | None) -> list[str]:
 
 def _require_no_mistake(name: str, declared: dict[str, Sequence]) -> None:
     """UsageError for a path or a misspelt name, where the project has sequences. Any other new name begins a sequence of its own."""
-    if name not in declared and declared and ("/" in name or any(is_misspelt(name, other) for other in declared)):
+    if name not in declared and ("/" in name and declared or any(_is_like(name, each) for each in declared.values())):
         known = [f"git coord number {shell_word(each)}{_files(declared[each])}" for each in declared]
         raise UsageError(f"{quote(name[:80])} is no sequence of {CONFIG}", hints=tuple(known[:_SHOWN]))
+
+
+def _is_like(name: str, sequence: Sequence) -> bool:
+    """Is this most likely meant for the sequence: misspelt, in other letters, with a word more, or one of its directories?"""
+    other, places = (
+        sequence.name.casefold(),
+        {part for pattern in sequence.patterns for part in pattern.split("/")[:-1]},
+    )
+    words = name.casefold().replace("-", "_").replace(".", "_").split("_")
+    return is_misspelt(name, sequence.name) or name.casefold() == other or other in words or name in places
 
 
 def _files(sequence: Sequence) -> str:

@@ -21,7 +21,7 @@ def brief_lines(result: Record, most: int = MOST - 1) -> list[str]:
     wanted = min(_RULES, len(_rules(result, most)))
     for shown in (_SHOWN, 3, 2, 1):
         rest = [
-            *_memory(result), *_copy(result), *_own(result, shown), *_work(result, shown), *_others(result, shown), *_gates(result)
+            *_memory(result), *changed_lines(result), *_copy(result), *_own(result, shown), *_work(result, shown), *_others(result, shown), *_gates(result)
         ]  # fmt: skip
         room = most - len(first) - len(rest)
         if room >= wanted:
@@ -72,6 +72,16 @@ def _goes_on(line: str, after: str) -> bool:
 def only_here(row: Record) -> str:
     """That trunk does not have this file, so that it is not shown to others."""
     return f"{printable(row['name'])} is here, but not on trunk: commit and land it" if row["only_here"] else ""
+
+
+def changed_lines(result: Record) -> list[str]:
+    """Lines about versions of rules and memory that are here and have not landed: the others read trunk's."""
+    rows = [result["rules"], *result["memory"]]
+    return [
+        f"{printable(row['name'])} is another one here than on trunk, which all others read: commit and land it"
+        for row in rows
+        if row["changed_here"]
+    ]
 
 
 def _rules(result: Record, room: int) -> list[str]:

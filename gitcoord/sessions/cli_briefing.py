@@ -7,7 +7,14 @@ from gitcoord.base.names import listed, printable, shell_word
 from gitcoord.claims.cli import inherited_lines, lost_line
 from gitcoord.claims.cli_views import place_lines, waiting_lines
 from gitcoord.handoff.cli import lines as handoff_lines
-from gitcoord.sessions.cli_brief import first_lines, headlines, only_here, under_way_lines, whole_sentences
+from gitcoord.sessions.cli_brief import (
+    changed_lines,
+    first_lines,
+    headlines,
+    only_here,
+    under_way_lines,
+    whole_sentences,
+)
 from gitcoord.sessions.cli_work import work_lines
 from gitcoord.startup.annotations import Any, Callable
 from gitcoord.terminal.call import Call
@@ -105,7 +112,7 @@ def _memory(call: Call, result: Record, most: int) -> list[str]:
 def _copy(call: Call, result: Record, most: int) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
-    running = [f"copy: {line}" for line in under_way_lines(copy)]
+    running = [f"copy: {line}" for line in [*changed_lines(result), *under_way_lines(copy)]]
     return [*running, *_behind(call, copy, sync)]
 
 

@@ -55,8 +55,12 @@ def _assign(call: Call, values: Values, id: str) -> int:
         _say_nothing_ready(call, result)
         return 1
     notes = unseen_below(call.ctx, command.actor.agent, result["assignment"]["claims"])
-    call.screen.answer({**result, "notes": notes} if notes else result)
+    from gitcoord.claims.cli import bare, lacked_lines, say_lacked
+
+    lacks = lacked_lines(call, result["assignment"]["claims"])
+    call.screen.answer({**result, **({"notes": notes} if notes else {}), **({"lacks": bare(lacks)} if lacks else {})})
     _say_assigned(call, result)
+    say_lacked(call, lacks)
     if notes:
         from gitcoord.journal.cli_note import deliver
 

@@ -17,9 +17,9 @@ from gitcoord.base.errors import (
 )
 from gitcoord.base.names import ROOT, check_path, shown
 from gitcoord.claims.model import all_claims, some_claims
-from gitcoord.git.commands.objects import count_commits
+from gitcoord.git.commands.objects import count_commits, merge_base
 from gitcoord.git.commands.worktrees import start_status
-from gitcoord.git.files import exists
+from gitcoord.git.files import exists, read_file
 from gitcoord.git.operations import under_way
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.context import Context
@@ -165,9 +165,28 @@ def _document(ctx: Context, commit: str, name: str) -> Record:
     found = ctx.local.read([f"{commit}:{name}"])[0] if commit else None
     if found is None or found.kind != "blob":
         waits = bool(ctx.repo.worktree) and exists(f"{ctx.repo.worktree}/{name}")
-        return {"name": name, "version": "", "text": "", "cut": False, "only_here": waits}
+        return {"name": name, "version": "", "text": "", "cut": False, "only_here": waits, "changed_here": False}
     text = found.data[:_MOST].decode("utf-8", "replace")
-    return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST, "only_here": False}
+    return {
+        "name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST, "only_here": False,
+        "changed_here": _is_changed_here(ctx, commit, name, found.oid),
+    }  # fmt: skip
+
+
+def _is_changed_here(ctx: Context, commit: str, name: str, version: str) -> bool:
+    """Is there a version of this file in the work tree, or on the branch, that has not landed? An older one of trunk is none."""
+    head = ctx.local.read([f"HEAD:{name}"])[0]
+    if head is None or head.kind != "blob" or not ctx.repo.worktree:
+        return False
+    if exists(path := f"{ctx.repo.worktree}/{name}"):
+        here = read_file(path, len(head.data) + _MOST)
+        if here.replace(b"\r\n", b"\n") != head.data.replace(b"\r\n", b"\n"):
+            return True
+    if head.oid == version:
+        return False
+    base = merge_base(ctx.repo.env, commit, "HEAD")
+    before = ctx.local.read([f"{base.text}:{name}"])[0] if not base.code else None
+    return before is None or before.oid != head.oid
 
 
 def _memory(ctx: Context, source: Source) -> list[Record]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.support import World
+from tests.cli.test_json import holds
 from tests.ledger.remote.support import Fleet
 
 
@@ -20,6 +21,15 @@ def test_a_claim_says_by_how_many_commits_the_copy_is_behind(world: World) -> No
     done = world.claim("src/a.py", "src/b.py")
     assert "note: your copy lacks 2 commits of 'main' that changed these paths\n" in done.err
     assert "hint: bring it up to date first: git coord sync --pull\n" in done.err
+    world.claim("release", "--all")
+    told = [words.removeprefix("note: ").removeprefix("hint: ") for words in done.err.splitlines()[:2]]
+    assert holds(world.claim("src/a.py", "src/b.py", "--json"), "grant")["lacks"] == told
+    world.claim("release", "--all")
+    world.coord("task", "add", "a", "--path", "src/a.py", "--path", "src/b.py")
+    task = world.coord("task", "next")
+    assert told[0] in task.err, task
+    world.coord("task", "release", "t" + task.out[1:].split()[0], "-m", "later")
+    world.claim("src/a.py", "src/b.py")
     assert "lacks" not in world.claim("src/a.py").err, "said once, not with each renewal"
     world.claim("release", "--all")
     assert "lacks" not in world.claim("src/b.py").err, "trunk did not change it"

@@ -312,6 +312,25 @@ def test_files_that_are_not_on_trunk_are_named(world: World) -> None:
         assert "docs/decisions.md is here" not in out
 
 
+def test_versions_that_have_not_landed_are_named(world: World) -> None:
+    words = "docs/state.md is another one here than on trunk, which all others read: commit and land it"
+
+    def said() -> list[int]:
+        return [world.coord("start", *form).out.count(words) for form in ([], ["--brief"])]
+
+    assert said() == [0, 0]
+    world.git("switch", "-q", "-c", "side")
+    world.write("docs/state.md", "The parser flies.\n")
+    assert said() == [1, 1], "not committed"
+    world.git("commit", "-q", "-a", "-m", "state")
+    assert said() == [1, 1], "not landed"
+    world.git("switch", "-q", "main")
+    world.git("merge", "-q", "--ff-only", "side")
+    assert said() == [0, 0]
+    world.git("switch", "-q", "-c", "old", "main~1")
+    assert said() == [0, 0], "an older version of trunk"
+
+
 def test_it_says_what_others_hold(world: World) -> None:
     for path in ("a", "b", "c", "d"):
         world.take(path, agent="bob")
