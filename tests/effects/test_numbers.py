@@ -67,7 +67,9 @@ def test_where_files_are_looked_for(world: World) -> None:
     assert number(world, "migrations", "--peek") == number(world, "migrations")
 
 
-@pytest.mark.parametrize("wrong", ["migration", "migratoins", "db/migrations", "migrations/0042_x.sql", "Migrations", "db_migrations"])
+@pytest.mark.parametrize(
+    "wrong", ["migration", "migratoins", "db/migrations", "migrations/0042_x.sql", "Migrations", "db_migrations"]
+)
 def test_a_wrong_name_is_answered_with_the_sequences(world: World, wrong: str) -> None:
     before = world.coord("log", "--json").out
     done = world.coord("number", wrong)

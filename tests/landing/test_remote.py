@@ -69,6 +69,14 @@ def test_a_branch_lands_with_its_claims_and_its_task(fleet: Fleet, machines: lis
     fleet.assert_sound()
 
 
+def test_where_trunk_and_ledger_do_not_move_together_it_is_said(machines: list[Machine]) -> None:
+    one, _ = machines
+    atomic = one.git("config", "--default", "true", "gitcoord.atomic").strip() == "true"
+    _branch(one, "topic", {"free": "x\n"})
+    done = _land(one, agent="alice")
+    assert done.code == 0 and ("not atomic here: 'origin' takes one ref at a time" in done.err) is not atomic, done
+
+
 def test_a_plain_landing_is_one_push_where_nobody_else_is(fleet: Fleet, machines: list[Machine]) -> None:
     """Beside agents of other machines it fetches before, since they may have landed."""
     one, two = machines
