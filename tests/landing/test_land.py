@@ -33,9 +33,16 @@ def test_ways_to_land_beside_others(world: World, way: str, parents: int, author
     assert world.git("merge-base", "main", before) == before
     assert (trunk.top / "text").read_text() == lines(l1="one", l18="eighteen"), "the work tree of trunk follows"
     assert world.git("status", "--porcelain", "--untracked-files=no") == ""
-    again = trunk.land("alice", way, "--json")
-    if way == "--merge":
+    for other in (way, "--merge", "--squash", "--rebase"):
+        again = trunk.land("alice", other, "--json")
         assert again.json["already"] and trunk.tip == done.json["new"], "nothing lands twice"
+    world.commit({"text": lines(l1="one", l10="ten", l18="eighteen")}, "trunk goes on")
+    before = trunk.tip
+    world.coord("task", "add", "form", agent="alice")
+    id = world.coord("task", "list", "--json").json["tasks"][0]["id"]
+    assert world.coord("task", "take", id, agent="alice").code == 0
+    refused = trunk.land("alice", way, "--task", id, "--json")
+    assert (refused.code, refused.json["error"], trunk.tip) == (1, "no-work", before), refused
     trunk.nothing_left()
 
 
