@@ -33,6 +33,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.roles import may_not_land
 from gitcoord.sessions.admission import halted
+from gitcoord.tasks.model import task_record
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
@@ -268,7 +269,9 @@ class Command:
 
             report(self._ctx, self._call.screen, "land", self._actor, outcome)
         words = f"changed on {self._order.trunk}: {self._order.branch} has landed ({str(result['new'])[:12]})"
+        task = task_record(read_snapshot(self._ctx).state, self._task) if self._task else None
         more = {
+            "task_state": task.state if task is not None else "",
             "removed": remove_tree(self._call, self._order) if self._done else "",
             "told": tell_intents(self._ctx, self._actor, landing.intents, words),
             "renumbered": self._renumber.rows() if self._renumber is not None and not result["already"] else [],

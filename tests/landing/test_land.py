@@ -147,6 +147,20 @@ def test_a_task_is_done_when_its_code_is_on_trunk(world: World) -> None:
     trunk.nothing_left()
 
 
+def test_a_task_with_review_waits_for_it(world: World) -> None:
+    trunk = Trunk(world)
+    for number, words in enumerate((["--review"], [])):
+        trunk.branch(f"a{number}", {f"new{number}": "x\n"})
+        task = world.coord("task", "add", "do it", *words, "--json").json["tasks"][0]["id"]
+        assert world.coord("task", "take", task, agent=f"a{number}").code == 0
+        done = trunk.land(f"a{number}", "--task", task)
+        assert done.out.endswith(f"{task} waits for review\n" if words else f"{task} is done\n"), done
+    trunk.branch("a2", {"new2": "x\n"})
+    task = world.coord("task", "add", "do it", "--review", "--json").json["tasks"][0]["id"]
+    assert world.coord("task", "take", task, agent="a2").code == 0
+    assert holds(trunk.land("a2", "--task", task, "--json"), "landed")["task_state"] == "review"
+
+
 @pytest.mark.parametrize(("task", "code"), [("t99", "no-task"), ("bobs", "not-yours")])
 def test_a_task_that_is_not_the_agents_is_refused_before_anything_runs(world: World, task: str, code: str) -> None:
     trunk = Trunk(world)
@@ -203,6 +217,31 @@ def test_done_removes_the_work_tree_unless_one_stands_in_it(world: World) -> Non
     inside = run_command([*COORD, "land", "--done"], trees["two"], world.environ("alice", {}))
     assert inside.returncode == 0 and b"git coord worktree done two" in inside.stderr, inside
     assert trees["two"].exists() and world.git("show", "main:two") == "x"
+
+
+@pytest.mark.parametrize("way", ["--squash", "--rebase"])
+def test_done_removes_the_work_tree_of_commits_that_were_made_anew(world: World, way: str) -> None:
+    Trunk(world)
+    trees = {}
+    for name in ("one", "two", "three"):
+        trees[name] = Path(world.coord("worktree", "add", name, "--json").json["path"])
+        for more in ("a", "b"):
+            (trees[name] / f"{name}-{more}").write_text("x\n")
+            git(trees[name], "add", "-A")
+            git(trees[name], "commit", "-q", "-m", more)
+    world.commit({"other": "x\n"})
+    done = world.coord("land", "one", way, "--done", "--json")
+    assert holds(done, "landed")["removed"] == str(trees["one"]) and not trees["one"].exists()
+    commits = f"git -C {trees['two']} commit -q --allow-empty -m meanwhile"
+    stays = world.coord("land", "two", way, "--done", "--check", commits)
+    assert stays.code == 0 and "1 commit(s) of 'two' are neither" in stays.err and trees["two"].exists(), stays
+    (trees["three"] / "three-a").write_text("uncommitted\n")
+    stays = world.coord("land", "three", way, "--done")
+    assert stays.code == 0 and "uncommitted work in 'three'" in stays.err and trees["three"].exists(), stays
+    git(trees["three"], "checkout", "-q", ".")
+    assert world.coord("worktree", "done", "three").code == 1
+    words = stays.err.partition("elsewhere: git coord ")[2].split()
+    assert world.coord(*words).code == 0 and not trees["three"].exists(), words
 
 
 def test_who_may_land_is_who_may_claim_the_turn(world: World) -> None:
