@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import World
+from tests.cli.support import Done, World
 from tests.cli.test_json import holds
 from tests.landing.support import Trunk, lines
 from tests.support import CLAIM, COORD, git, run_command
@@ -81,6 +81,42 @@ def test_a_commit_that_releases_and_one_that_lands(world: World) -> None:
     assert done.returncode == 0 and b"landed alice on main" in done.stdout, done
     assert (trunk.show("a"), trunk.show("b")) == ("2", "2")
     trunk.nothing_left()
+
+
+def test_a_commit_that_could_not_land_is_not_made(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "1\n"})
+    for place, words in (
+        (trunk.top, "trunk itself"),
+        (tree, "no branch is checked out"),
+        (tree, "leave --release out"),
+    ):
+        if place == tree:
+            git(tree, "checkout", "-q", *(["--detach"] if "branch" in words else ["alice"]))
+        (place / "text").write_text(words)
+        before = git(place, "rev-parse", "HEAD")
+        more = ["--release"] if "release" in words else []
+        argv = [*COORD, "commit", "-m", "b", "--land", *more, "--json", "--", "text"]
+        done = run_command(argv, place, world.environ("alice", {}))
+        assert done.returncode == 2 and words.encode() in done.stdout, done
+        assert git(place, "rev-parse", "HEAD") == before
+        git(place, "checkout", "-q", "--", "text")
+
+
+def test_a_commit_that_lands_is_named_also_where_it_does_not_land(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "1\n"})
+    for text in ("2\n", "3\n"):
+        (tree / "a").write_text(text)
+        argv = [*COORD, "commit", "-m", "b", "--land", "--json", "--", "a"]
+        ran = run_command(argv, tree, world.environ("alice", {}))
+        done = Done(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+        assert done.json["committed"] == git(tree, "rev-parse", "HEAD").decode().strip()
+        if text == "2\n":
+            holds(done, "landed")
+            world.commit({".gitcoord/config": "[land]\n\tcheck = false\n"})
+        else:
+            assert (done.code, done.json["error"]) == (1, "check")
 
 
 def test_a_fast_forward_keeps_the_commit(world: World) -> None:
