@@ -42,6 +42,17 @@ _WAIT = 30 * 60
 _TRIES = 3
 
 
+def task_of(values: Values) -> str:
+    """The task that the words name, '' for none."""
+    return check_word(str(values["task"]), "task") if values.get("task") else ""
+
+
+def wait_of(values: Values) -> int:
+    """For how many seconds it waits for its turn."""
+    wait = str(values.get("wait", ""))
+    return _WAIT if not wait else 0 if wait == "0" else parse_duration(wait)
+
+
 class Command:
     """One `git coord land`, from the queue to its answer."""
 
@@ -53,9 +64,8 @@ class Command:
         self._trunk = trunk
         self._order = order
         self._added = [word for word in words_of(values, "check") if word.strip()]
-        self._task = check_word(str(values["task"]), "task") if values.get("task") else ""
-        wait = str(values.get("wait", ""))
-        self._wait = _WAIT if not wait else 0 if wait == "0" else parse_duration(wait)
+        self._task = task_of(values)
+        self._wait = wait_of(values)
         self._done = bool(values.get("done"))
         self._again = again
         self._turn = Turn(self._ctx, actor, order.trunk, order.branch, again)
@@ -239,10 +249,9 @@ class Command:
                 f"then: git coord land {shell_word(self._order.branch)}",
             )
             return False
-        record = {"branch": self._order.branch, "how": self._order.how, "checks": self._added, "task": self._task}
-        resolve.keep(
-            ctx, self._actor.agent, {**record, "tree": ctx.repo.worktree, "wait": self._wait, "again": self._again}
-        )
+        record: Row = {"branch": self._order.branch, "how": self._order.how, "checks": self._added, "task": self._task}
+        record |= {"tree": ctx.repo.worktree, "wait": self._wait, "again": self._again, "done": self._done}
+        resolve.keep(ctx, self._actor.agent, record)
         conflict.data["stands"] = ctx.repo.worktree
         seconds = self._trunk.rules().resolve
         try:
