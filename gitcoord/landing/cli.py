@@ -38,7 +38,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         actor = call.actor()
         try:
             trunk.look()
-            return dry_run(call, actor, trunk, order_of(call, values, words, actor, trunk))
+            return dry_run(call, values, actor, trunk, order_of(call, values, words, actor, trunk))
         finally:
             trunk.fetch_along(on=False)  # for a process that lives on
     actor = call.actor()

@@ -29,6 +29,7 @@ from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
 from gitcoord.landing.turn import Turn, needed
 from gitcoord.landing.unfinished import note_failure
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.roles import may_not_land
@@ -47,10 +48,23 @@ def task_of(values: Values) -> str:
     return check_word(str(values["task"]), "task") if values.get("task") else ""
 
 
+def checks_of(values: Values) -> list[str]:
+    """The commands that are run beside those of the policy."""
+    return [word for word in words_of(values, "check") if word.strip()]
+
+
 def wait_of(values: Values) -> int:
     """For how many seconds it waits for its turn."""
     wait = str(values.get("wait", ""))
     return _WAIT if not wait else 0 if wait == "0" else parse_duration(wait)
+
+
+def require_allowed(ctx: Context, actor: Actor, trunk: Trunk, task: str) -> None:
+    """Before it waits and runs a check for nothing: may this agent land, by the policy of trunk as it is there, and complete that task?"""
+    state = read_snapshot(ctx).state
+    raise_if(may_not_land(state, actor, trunk.source().policy(())))
+    if task:
+        require_task(state, task, actor.agent)
 
 
 class Command:
@@ -63,7 +77,7 @@ class Command:
         self._actor = actor
         self._trunk = trunk
         self._order = order
-        self._added = [word for word in words_of(values, "check") if word.strip()]
+        self._added = checks_of(values)
         self._task = task_of(values)
         self._wait = wait_of(values)
         self._done = bool(values.get("done"))
@@ -85,7 +99,7 @@ class Command:
         if asked and self._task and (landed := self._landed()):
             resolve.forget(self._ctx, self._actor.agent)
             return say_finished(self._call, self._order, landed)
-        self._require_allowed()
+        require_allowed(self._ctx, self._actor, self._trunk, self._task)
         try:
             items = self._needed()
             at_once = not (items or self._rules.checks or self._added)
@@ -121,13 +135,6 @@ class Command:
         if found is None or (found.branch, found.tip) != (order.branch, order.tip):
             return []
         return [found] if contains(self._ctx, self._trunk.known(), found.new) else []
-
-    def _require_allowed(self) -> None:
-        """Before it waits and runs a check for nothing: may this agent land, by the policy of trunk as it is there, and complete that task?"""
-        state = read_snapshot(self._ctx).state
-        raise_if(may_not_land(state, self._actor, self._trunk.source().policy(())))
-        if self._task:
-            require_task(state, self._task, self._actor.agent)
 
     def _at_once(self, items: tuple[Item, ...], checks: Checks, *, asked: bool) -> Row:
         """With the turn taken by the first event; in the queue where somebody else lands, or trunk has other rules by then."""

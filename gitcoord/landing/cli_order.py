@@ -65,11 +65,11 @@ def _tip_of(ctx: Context, branch: str) -> str:
     return ctx.local.target(f"refs/remotes/{ctx.remote}/{branch}") or ""
 
 
-def renumber_of(call: Call, order: Order, trunk: Trunk) -> Renumber | None:
-    """The numbers that files get by this landing; None where the policy gives none."""
+def renumber_of(call: Call, order: Order, trunk: Trunk, *, looks: bool = False) -> Renumber | None:
+    """The numbers that files get by this landing; None where the policy gives none. `looks`: for a dry run."""
     rules = trunk.rules()
     if not rules.renumber:
         return None
     from gitcoord.landing.cli_renumber import Renumber
 
-    return Renumber(call, rules, order, trunk.source().pairs)
+    return Renumber(call, rules, order, trunk.source().pairs, looks=looks)

@@ -36,11 +36,14 @@ _SHOWN = 10
 class Renumber:
     """The numbers of one landing. `names`: the files that got another name, as of the last time."""
 
-    def __init__(self, call: Call, rules: Rules, order: Order, pairs: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, call: Call, rules: Rules, order: Order, pairs: Iterable[tuple[str, str]], *, looks: bool = False
+    ) -> None:
         declared = sequences(pairs) if rules.renumber else {}
         self._call = call
         self._env = without_grafts(call.ctx.repo.env)
         self._order = order
+        self._looks = looks
         self._command, self._timeout = rules.renumber_command, rules.timeout
         self._sequences = [declared[name] for name in rules.renumber if name in declared and declared[name].patterns]
         self._known: dict[tuple[str, str], str] = {}  # by trunk and the files on it: the files with their numbers
@@ -106,8 +109,8 @@ class Renumber:
 
     def _renamed(self, old: str, new: str) -> str:
         """The tree with the new names, in which no text of the branch names an old one."""
-        # An agent lands once at a time, so what a killed process leaves is replaced.
-        index = self._call.ctx.scratch(f"landing/index-{self._call.actor().agent}")
+        # An agent lands once at a time, so what a killed process leaves is replaced. It may look meanwhile.
+        index = self._call.ctx.scratch(f"landing/index-{self._call.actor().agent}{':look' if self._looks else ''}")
         remove_file(f"{index}.lock")
         env = with_index(self._env, index)
         try:

@@ -6,14 +6,14 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import Unreachable, UsageError
 from gitcoord.base.names import shell_word
 from gitcoord.landing import resolve
-from gitcoord.landing.cli_land import Command, task_of, wait_of
+from gitcoord.landing.cli_land import Command, checks_of, task_of, wait_of
 from gitcoord.landing.cli_order import order_of
 from gitcoord.landing.model import WAYS
 from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import Turn
 from gitcoord.landing.unfinished import conflicts
 from gitcoord.ledger.sessions import Actor
-from gitcoord.terminal.call import Call, words_of
+from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
 
@@ -31,7 +31,7 @@ def go_on(call: Call, given: Values, actor: Actor, trunk: Trunk) -> int:
         )
     record["task"] = task_of(given) or record["task"]
     record["wait"] = wait_of(given) if given.get("wait") else record["wait"]
-    record["checks"] = [*dict.fromkeys([*record["checks"], *words_of(given, "check")])]
+    record["checks"] = [*dict.fromkeys([*record["checks"], *checks_of(given)])]
     record["done"] = bool(given.get("done") or record.get("done"))  # one that an older version kept has none
     resolve.finish(call.ctx, str(record["branch"]), how)
     values: Values = {"check": list(record["checks"]), how: True, "task": record["task"], "done": record["done"]}
