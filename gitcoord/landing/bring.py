@@ -54,7 +54,7 @@ def names_of(order: Order, remote: str) -> tuple[str, str]:
 
 
 def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brought:
-    """The branch's work on top of `old`, the tip of trunk. Where trunk contains it already, that is `old` itself. `lands`: False for a commit that is only
+    """The branch's work on top of `old`, the tip of trunk. Where trunk has it already, that is `old` itself. `lands`: False for a commit that is only
     checked, and so not signed."""
     branch, tip, trunk, how, agent, _ = order
     env = without_grafts(ctx.repo.env)
@@ -71,11 +71,14 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
         )
     if how == MERGE and base == old and _goes_on_from(env, old, tip):
         return Brought(tip)  # a fast-forward
+    # On top of their base all commits are new.
+    tree, conflicts = _merged(env, old, tip) if how != REBASE or base != old else ("", ())
+    if base != old and not conflicts and _has_content(ctx, tree, old, base, tip):
+        return Brought(old)
     sign = lands and signs(env)
     if how == REBASE:
         return _rebased(ctx, order, old, sign=sign)
     lost = lost_signatures(ctx, order, [row[0] for row in _new_commits(env, tip, old)]) if how == SQUASH else 0
-    tree, conflicts = _merged(env, old, tip)
     if conflicts:
         return Brought("", conflicts)
     if how == MERGE:
@@ -90,6 +93,12 @@ def bring(ctx: Context, order: Order, old: str, *, lands: bool = True) -> Brough
 def _new_commits(env: Env, tip: str, old: str) -> list[list[str]]:
     """The branch's commits that trunk lacks, parents first, each with its parents."""
     return [row.split(" ") for row in list_new(env, tip, old).require("git cannot list the branch's commits").lines]
+
+
+def _has_content(ctx: Context, merged: str, old: str, base: str, tip: str) -> bool:
+    """Has trunk all that the branch changes, by other commits, as after a squash? Not where it changes nothing: empty commits are meant."""
+    of_trunk, of_base, of_tip = (found and found.oid for found in ctx.local.read([f"{c}:" for c in (old, base, tip)]))
+    return merged == of_trunk and of_base != of_tip
 
 
 def _goes_on_from(env: Env, old: str, tip: str) -> bool:

@@ -15,12 +15,17 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 from gitcoord.world.open import preload
 
+_OF_A_LANDING = ("merge", "rebase", "squash", "check", "task", "wait", "done")
+
 
 def land(call: Call, values: Values, words: list[str]) -> int:
     """0: it has landed. 1: a conflict, a failed check or a rule. 3: waited as long as asked."""
     modes = [name for name in ("list", "continue", "abort", "dry-run") if values.get(name)]
     if len(modes) > 1 or (words and modes in (["list"], ["continue"], ["abort"])):
         raise UsageError("--list, --continue, --abort and --dry-run stand alone", hints=("git coord land -h",))
+    beside = [name for name in _OF_A_LANDING if values.get(name)]
+    if beside and modes in (["list"], ["abort"]):
+        raise UsageError(f"--{modes[0]} takes no --{beside[0]}", hints=("git coord land -h",))
     if values.get("list"):
         from gitcoord.landing.cli_look import list_queue
 
@@ -33,7 +38,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         actor = call.actor()
         try:
             trunk.look()
-            return dry_run(call, actor, trunk, order_of(call, values, words, actor, trunk))
+            return dry_run(call, values, actor, trunk, order_of(call, values, words, actor, trunk))
         finally:
             trunk.fetch_along(on=False)  # for a process that lives on
     actor = call.actor()
@@ -83,7 +88,7 @@ def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:
     if values.get("continue"):
         from gitcoord.landing.cli_resolve import go_on
 
-        return go_on(call, actor, trunk)
+        return go_on(call, values, actor, trunk)
     resolve.require_none(call.ctx, actor.agent)
     if not finished:
         code = _unasked(call, values, words, trunk)

@@ -6,11 +6,12 @@ from gitcoord.base.errors import Refused
 from gitcoord.base.names import listed, printable, shell_word
 from gitcoord.git.commands.worktrees import status_in
 from gitcoord.landing.bring import Order, names_of
-from gitcoord.landing.model import OpenLanding
+from gitcoord.landing.model import MERGE, OpenLanding
 from gitcoord.landing.releases import released
 from gitcoord.landing.service import NotAllowed
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
+from gitcoord.tasks.model import REVIEW
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Row
 
@@ -24,7 +25,7 @@ def say_lost(call: Call, order: Order, lost: int) -> None:
 
 
 def say_landed(call: Call, order: Order, result: Row) -> None:
-    """`result`: the facts of the landing, and in `renumbered`, `told`, `left` and `removed` what came with it."""
+    """`result`: the facts of the landing, and in `task_state`, `renumbered`, `told`, `left` and `removed` what came with it."""
     screen = call.screen
     screen.answer(result)
     what = " on ".join(names_of(order, call.ctx.remote))
@@ -46,7 +47,8 @@ def say_landed(call: Call, order: Order, result: Row) -> None:
     if result.get("told"):
         screen.say(f"told {', '.join(result['told'])}, who had the intent to write there")
     if result["task"]:
-        screen.say(f"{result['task']} is done")
+        state = result["task_state"]  # lost meanwhile, it stays as it is
+        screen.say(f"{result['task']} " + ("waits for review" if state == REVIEW else f"is {printable(state)}"))
     for path in result.get("left", ()):
         screen.note(
             f"note: {printable(path)} has uncommitted changes in files that landed: it stays at the old commit, detached"
@@ -57,7 +59,7 @@ def say_landed(call: Call, order: Order, result: Row) -> None:
 
 
 def remove_tree(call: Call, order: Order) -> str:
-    """`--done`: remove the branch's work tree; gives its path, '' where it stays. It has landed all the same."""
+    """`--done`: remove the branch's work tree; gives its path, '' where it stays. Its tip has landed all the same, also where trunk has other commits of it."""
     from gitcoord.worktrees.add import all_trees
     from gitcoord.worktrees.cli_done import remove
 
@@ -66,10 +68,14 @@ def remove_tree(call: Call, order: Order) -> str:
         call.screen.note("note: --done: the branch has no work tree of 'git coord worktree add'")
         return ""
     try:
-        return str(remove(call, trees[0].name)["path"])
+        return str(remove(call, trees[0].name, landed=order.tip)["path"])
     except Refused as error:
         call.screen.note(f"note: --done: {error.message}: the work tree stays")
-        call.screen.hint(f"elsewhere: git coord worktree done {shell_word(trees[0].name)}")
+        # Only a landing knows that rewritten commits have landed.
+        again = f"land {shell_word(order.branch)} --done"
+        call.screen.hint(
+            f"elsewhere: git coord {f'worktree done {shell_word(trees[0].name)}' if order.how == MERGE else again}"
+        )
         return ""
 
 

@@ -29,16 +29,42 @@ from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
 from gitcoord.landing.turn import Turn, changed_paths, needed
 from gitcoord.landing.unfinished import note_failure
+from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.roles import may_not_land
 from gitcoord.sessions.admission import halted
+from gitcoord.tasks.model import task_record
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row
 
 _WAIT = 30 * 60
 _TRIES = 3
+
+
+def task_of(values: Values) -> str:
+    """The task that the words name, '' for none."""
+    return check_word(str(values["task"]), "task") if values.get("task") else ""
+
+
+def checks_of(values: Values) -> list[str]:
+    """The commands that are run beside those of the policy."""
+    return [word for word in words_of(values, "check") if word.strip()]
+
+
+def wait_of(values: Values) -> int:
+    """For how many seconds it waits for its turn."""
+    wait = str(values.get("wait", ""))
+    return _WAIT if not wait else 0 if wait == "0" else parse_duration(wait)
+
+
+def require_allowed(ctx: Context, actor: Actor, trunk: Trunk, task: str) -> None:
+    """Before it waits and runs a check for nothing: may this agent land, by the policy of trunk as it is there, and complete that task?"""
+    state = read_snapshot(ctx).state
+    raise_if(may_not_land(state, actor, trunk.source().policy(())))
+    if task:
+        require_task(state, task, actor.agent)
 
 
 class Command:
@@ -51,10 +77,9 @@ class Command:
         self._actor = actor
         self._trunk = trunk
         self._order = order
-        self._added = [word for word in words_of(values, "check") if word.strip()]
-        self._task = check_word(str(values["task"]), "task") if values.get("task") else ""
-        wait = str(values.get("wait", ""))
-        self._wait = _WAIT if not wait else 0 if wait == "0" else parse_duration(wait)
+        self._added = checks_of(values)
+        self._task = task_of(values)
+        self._wait = wait_of(values)
         self._done = bool(values.get("done"))
         self._again = again
         self._turn = Turn(self._ctx, actor, order.trunk, order.branch, again)
@@ -74,7 +99,7 @@ class Command:
         if asked and self._task and (landed := self._landed()):
             resolve.forget(self._ctx, self._actor.agent)
             return say_finished(self._call, self._order, landed)
-        self._require_allowed()
+        require_allowed(self._ctx, self._actor, self._trunk, self._task)
         try:
             items = self._needed()
             at_once = not (items or self._rules.checks or self._added)
@@ -112,13 +137,6 @@ class Command:
         if found is None or (found.branch, found.tip) != (order.branch, order.tip):
             return []
         return [found] if contains(self._ctx, self._trunk.known(), found.new) else []
-
-    def _require_allowed(self) -> None:
-        """Before it waits and runs a check for nothing: may this agent land, by the policy of trunk as it is there, and complete that task?"""
-        state = read_snapshot(self._ctx).state
-        raise_if(may_not_land(state, self._actor, self._trunk.source().policy(())))
-        if self._task:
-            require_task(state, self._task, self._actor.agent)
 
     def _at_once(self, items: tuple[Item, ...], checks: Checks, *, asked: bool) -> Row:
         """With the turn taken by the first event; in the queue where somebody else lands, or trunk has other rules by then."""
@@ -252,10 +270,9 @@ class Command:
                 f"then: git coord land {shell_word(self._order.branch)}",
             )
             return False
-        record = {"branch": self._order.branch, "how": self._order.how, "checks": self._added, "task": self._task}
-        resolve.keep(
-            ctx, self._actor.agent, {**record, "tree": ctx.repo.worktree, "wait": self._wait, "again": self._again}
-        )
+        record: Row = {"branch": self._order.branch, "how": self._order.how, "checks": self._added, "task": self._task}
+        record |= {"tree": ctx.repo.worktree, "wait": self._wait, "again": self._again, "done": self._done}
+        resolve.keep(ctx, self._actor.agent, record)
         conflict.data["stands"] = ctx.repo.worktree
         seconds = self._trunk.rules().resolve
         try:
@@ -282,7 +299,9 @@ class Command:
 
             report(self._ctx, self._call.screen, "land", self._actor, outcome)
         words = f"changed on {self._order.trunk}: {self._order.branch} has landed ({str(result['new'])[:12]})"
+        task = task_record(read_snapshot(self._ctx).state, self._task) if self._task else None
         more = {
+            "task_state": task.state if task is not None else "",
             "removed": remove_tree(self._call, self._order) if self._done else "",
             "told": tell_intents(self._ctx, self._actor, landing.intents, words),
             "renumbered": self._renumber.rows() if self._renumber is not None and not result["already"] else [],

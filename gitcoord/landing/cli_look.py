@@ -5,30 +5,45 @@ from __future__ import annotations
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
 from gitcoord.landing.bring import Order, bring, names_of
-from gitcoord.landing.cli_answer import say_lost
+from gitcoord.landing.cli_answer import say_lost, say_refused
 from gitcoord.landing.cli_order import renumber_of
-from gitcoord.landing.service import listing
-from gitcoord.landing.trunk import Trunk
+from gitcoord.landing.model import MAX_CHECKS
+from gitcoord.landing.service import Landing, NotAllowed, listing
+from gitcoord.landing.trunk import RECENT, Trunk
 from gitcoord.landing.turn import needed
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
+from gitcoord.terminal.parser import Values
 from gitcoord.terminal.screen import Row, ago
 
 
-def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
+def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order) -> int:
+    """What would land, judged as a landing is that has its turn, with the claims which it takes."""
+    from gitcoord.landing.cli_land import checks_of, require_allowed, task_of, wait_of
+
+    task, _ = task_of(values), wait_of(values)
+    require_allowed(call.ctx, actor, trunk, task)
     ctx, snapshot = call.ctx, read_snapshot(call.ctx)
     old = trunk.known()
     brought = bring(ctx, order, old)
-    renumber = renumber_of(call, order, trunk)
+    renumber = renumber_of(call, order, trunk, looks=True)
     names = renumber.plan(old, brought.new) if renumber is not None else {}
     rows = [{"from": path, "to": name} for path, name in names.items()]
     items = needed(ctx, snapshot, trunk.source(), actor.agent, order, old, names.values())
+    landing = Landing(ctx, actor, trunk, order, task, renumber)
+    landing.excused = {item.name for item in items}
+    try:
+        if not brought.conflicts:
+            landing.prepare(RECENT)
+    except NotAllowed as error:
+        return say_refused(call, actor, error)
+    checks = [*trunk.rules().checks, *checks_of(values)][:MAX_CHECKS]
     queue = listing(ctx)
     before = [row for row in (*queue["landing"], *queue["waiting"]) if row["agent"] != actor.agent]
     result: Row = {
         "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
-        "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": list(trunk.rules().checks),
+        "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": checks,
         "before": [row["agent"] for row in before], "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
     }  # fmt: skip
     call.screen.answer(result, ok=not brought.conflicts)
@@ -38,11 +53,11 @@ def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
         _say_before(call, before)
         call.screen.hint("to resolve them in your turn: git coord land")
         return 1
-    say_lost(call, order, brought.lost)
+    say_lost(call, order, landing.lost)
     call.screen.say(f"{what}: already there" if result["already"] else f"would land {what}")
     call.screen.say(*(f"{printable(path)} would be {printable(name)} there" for path, name in names.items()))
     call.screen.say(*(f"would claim {printable(item.name)}" for item in items))
-    call.screen.say(*(f"would run: {printable(command)}" for command in trunk.rules().checks))
+    call.screen.say(*(f"would run: {printable(command)}" for command in checks))
     _say_before(call, before)
     return 0
 

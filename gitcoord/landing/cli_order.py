@@ -24,18 +24,24 @@ def order_of(call: Call, values: Values, words: list[str], actor: Actor, trunk: 
     """The branch to land, and how: as the words say, else as trunk's policy does."""
     ctx = call.ctx
     rules = trunk.rules()
-    branch = (words[0] if words else checked_out(ctx)).removeprefix("refs/heads/")
-    if not branch:
-        raise_if(refuse_under_way(ctx.repo.git_dir))  # a rebase has no branch checked out
-        raise UsageError("no branch is checked out", hints=("name the branch: git coord land <branch>",))
-    if branch == trunk.name and not ctx.remote:
-        raise UsageError(f"'{printable(branch)}' is trunk itself", hints=("name the branch: git coord land <branch>",))
+    branch = branch_of(ctx, words, trunk)
     chosen = [way for way in WAYS if values.get(way)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
     agent = "" if actor.person else actor.agent
     how = chosen[0] if chosen else rules.how
     return Order(branch, _tip_of(ctx, branch), trunk.name, how, agent, rules.keeps_signatures)
+
+
+def branch_of(ctx: Context, words: list[str], trunk: Trunk) -> str:
+    """The branch that the words name, else the one that is checked out; UsageError where none is, or it is trunk itself."""
+    branch = (words[0] if words else checked_out(ctx)).removeprefix("refs/heads/")
+    if not branch:
+        raise_if(refuse_under_way(ctx.repo.git_dir))  # a rebase has no branch checked out
+        raise UsageError("no branch is checked out", hints=("name the branch: git coord land <branch>",))
+    if branch == trunk.name and not ctx.remote:
+        raise UsageError(f"'{printable(branch)}' is trunk itself", hints=("name the branch: git coord land <branch>",))
+    return branch
 
 
 def _tip_of(ctx: Context, branch: str) -> str:
@@ -59,11 +65,11 @@ def _tip_of(ctx: Context, branch: str) -> str:
     return ctx.local.target(f"refs/remotes/{ctx.remote}/{branch}") or ""
 
 
-def renumber_of(call: Call, order: Order, trunk: Trunk) -> Renumber | None:
-    """The numbers that files get by this landing; None where the policy gives none."""
+def renumber_of(call: Call, order: Order, trunk: Trunk, *, looks: bool = False) -> Renumber | None:
+    """The numbers that files get by this landing; None where the policy gives none. `looks`: for a dry run."""
     rules = trunk.rules()
     if not rules.renumber:
         return None
     from gitcoord.landing.cli_renumber import Renumber
 
-    return Renumber(call, rules, order, trunk.source().pairs)
+    return Renumber(call, rules, order, trunk.source().pairs, looks=looks)

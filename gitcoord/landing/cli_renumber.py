@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, StoreError, refused
-from gitcoord.base.names import printable
+from gitcoord.base.names import printable, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.work_facts import parse_raw
-from gitcoord.effects.sequences import Sequence, added_to, sequences, stem
+from gitcoord.effects.sequences import Sequence, added_to, differ_in_number, sequences, stem
 from gitcoord.git.commands.objects import (
     commit_like,
     commit_merge,
@@ -16,6 +16,7 @@ from gitcoord.git.commands.objects import (
     diff_raw,
     empty_tree,
     grep_tree,
+    list_new,
 )
 from gitcoord.git.commands.worktrees import read_tree, update_index, update_index_from_files, with_index, write_tree
 from gitcoord.git.files import remove_file
@@ -35,11 +36,14 @@ _SHOWN = 10
 class Renumber:
     """The numbers of one landing. `names`: the files that got another name, as of the last time."""
 
-    def __init__(self, call: Call, rules: Rules, order: Order, pairs: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, call: Call, rules: Rules, order: Order, pairs: Iterable[tuple[str, str]], *, looks: bool = False
+    ) -> None:
         declared = sequences(pairs) if rules.renumber else {}
         self._call = call
         self._env = without_grafts(call.ctx.repo.env)
         self._order = order
+        self._looks = looks
         self._command, self._timeout = rules.renumber_command, rules.timeout
         self._sequences = [declared[name] for name in rules.renumber if name in declared and declared[name].patterns]
         self._known: dict[tuple[str, str], str] = {}  # by trunk and the files on it: the files with their numbers
@@ -50,9 +54,31 @@ class Renumber:
         return tuple(number_item(each.name) for each in self._sequences if self._added(each, old, new)[0])
 
     def plan(self, old: str, new: str) -> dict[str, str]:
-        """The files that get another name, and those names. `new`: brought onto `old`, with the branch's own names."""
-        found = [self._added(sequence, old, new)[0] for sequence in self._sequences] if new not in ("", old) else []
-        return {path: name for each in found for path, name in each.items() if path != name}
+        """The files that get another name, and those names. `new`: brought onto `old`, with the branch's own names. Refused where one has landed before."""
+        found: dict[str, str] = {}
+        for sequence in self._sequences if new not in ("", old) else ():
+            added = self._added(sequence, old, new)[0]
+            self._require_once(sequence, added, old)
+            found.update(added)
+        return {path: name for path, name in found.items() if path != name}
+
+    def _require_once(self, sequence: Sequence, added: Iterable[str], old: str) -> None:
+        """A squash or a rebase leaves the branch's commits out of trunk, so git takes a file that landed with another number for a new one."""
+        ctx, order, commits = self._call.ctx, self._order, list[str]()
+        trunk = self._files(sequence, old) if added else {}
+        for path, name in ((path, name) for path in added for name in trunk if differ_in_number(path, name)):
+            if not commits:
+                listed = list_new(self._env, order.tip, old).require("git cannot list the branch's commits").lines
+                commits = [row.partition(" ")[0] for row in listed]
+            had = ctx.local.read([f"{commit}:{path}" for commit in commits])
+            if any(found is not None and found.oid == trunk[name][1] for found in had):
+                place = shell_word(f"{ctx.remote}/{order.trunk}" if ctx.remote else order.trunk)
+                raise refused(
+                    "landed-before",
+                    f"{printable(order.trunk)} has {printable(path)} as {printable(name)} already: nothing has landed",
+                    f"bring trunk into the branch, and change that file there: git merge {place} && git rm {shell_word(path)}",
+                    "if it is another file, give it a name of its own: git mv",
+                )
 
     def rows(self) -> list[Row]:
         """The names as an answer shows them."""
@@ -70,26 +96,21 @@ class Renumber:
 
     def _added(self, sequence: Sequence, old: str, new: str) -> tuple[dict[str, str], dict[str, list[str]]]:
         """The files that are added with their names on trunk, and mode and blob of each file of the sequence."""
+        there = self._files(sequence, new)
+        return added_to(sequence, set(self._files(sequence, old)), set(there)), there
+
+    def _files(self, sequence: Sequence, commit: str) -> dict[str, list[str]]:
+        """Mode and blob of each file of the sequence."""
         specs = [f":(top,glob){pattern}" for pattern in sequence.patterns]
-        trunk, there = (
-            {
-                row[0]: row[1:]
-                for row in parse_raw(
-                    diff_raw(self._env, empty_tree(self._env), commit, *specs)
-                    .require("git cannot list the numbers in use")
-                    .out
-                )
-            }
-            for commit in (old, new)
-        )
-        return added_to(sequence, set(trunk), set(there)), there
+        found = diff_raw(self._env, empty_tree(self._env), commit, *specs).require("git cannot list the numbers in use")
+        return {row[0]: row[1:] for row in parse_raw(found.out)}
 
     # --- the files
 
     def _renamed(self, old: str, new: str) -> str:
         """The tree with the new names, in which no text of the branch names an old one."""
-        # An agent lands once at a time, so what a killed process leaves is replaced.
-        index = self._call.ctx.scratch(f"landing/index-{self._call.actor().agent}")
+        # An agent lands once at a time, so what a killed process leaves is replaced. It may look meanwhile.
+        index = self._call.ctx.scratch(f"landing/index-{self._call.actor().agent}{':look' if self._looks else ''}")
         remove_file(f"{index}.lock")
         env = with_index(self._env, index)
         try:

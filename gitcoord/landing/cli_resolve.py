@@ -6,8 +6,9 @@ from gitcoord.base.codec import Record
 from gitcoord.base.errors import Unreachable, UsageError
 from gitcoord.base.names import shell_word
 from gitcoord.landing import resolve
-from gitcoord.landing.cli_land import Command
+from gitcoord.landing.cli_land import Command, checks_of, task_of, wait_of
 from gitcoord.landing.cli_order import order_of
+from gitcoord.landing.model import WAYS
 from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import Turn
 from gitcoord.landing.unfinished import conflicts
@@ -16,20 +17,31 @@ from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
 
 
-def go_on(call: Call, actor: Actor, trunk: Trunk) -> int:
+def go_on(call: Call, given: Values, actor: Actor, trunk: Trunk) -> int:
+    """Finish what stands here, and land it. What is given counts beside, or in place of, what was asked for at first."""
     record = resolve.kept(call.ctx, actor.agent)
     if call.ctx.repo.worktree != record["tree"]:
         raise _elsewhere(record)
-    resolve.finish(call.ctx, str(record["branch"]), str(record["how"]))
-    values: Values = {"check": list(record["checks"]), str(record["how"]): True}
-    if record["task"]:
-        values["task"] = str(record["task"])
+    how = str(record["how"])
+    other = next((way for way in WAYS if given.get(way) and way != how), "")
+    if other:
+        raise UsageError(
+            f"this landing began with --{how}, and goes on so",
+            hints=("git coord land --continue", f"or begin anew with --{other}, after: git coord land --abort"),
+        )
+    record["task"] = task_of(given) or record["task"]
+    record["wait"] = wait_of(given) if given.get("wait") else record["wait"]
+    record["checks"] = [*dict.fromkeys([*record["checks"], *checks_of(given)])]
+    record["done"] = bool(given.get("done") or record.get("done"))  # one that an older version kept has none
+    resolve.finish(call.ctx, str(record["branch"]), how)
+    values: Values = {"check": list(record["checks"]), how: True, "task": record["task"], "done": record["done"]}
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
     try:
         trunk.look()
         order = order_of(call, values, [str(record["branch"])], actor, trunk)
         return Command(call, values, actor, trunk, order, int(record["again"]) + 1).run()
     except Unreachable as error:
+        resolve.keep(call.ctx, actor.agent, record)
         error.hints = (*error.hints, "then again, the conflict stays resolved: git coord land --continue")
         raise
 

@@ -103,6 +103,7 @@ class Landing:
         self.warnings: list[Verdicts] = []
         self.intents: list[Claim] = []  # of others, on what has landed
         self.lost = 0  # signatures
+        self.excused: set[str] = set()  # paths that a dry run would claim, or wait for, in its turn
         self.announced = ""  # its commit in a lane, where the remote has it: nobody needs that once it has landed
 
     def run(
@@ -165,6 +166,9 @@ class Landing:
         """As every push is judged, by the policy of trunk before it; NotAllowed where a rule refuses."""
         gate = Gate(self.ctx, lambda: self.actor, snapshot)
         outcome = gate.landing(self.ctx.remote, RefUpdate(self.trunk.ref, old, new))
+        if self.excused:
+            kept = [v for v in outcome.verdicts if v.rule not in ("held", "unclaimed") or v.path not in self.excused]
+            outcome = outcome._replace(verdicts=kept)
         if outcome.refused:
             raise NotAllowed(outcome)
         self.warnings = [outcome] if outcome.verdicts else []

@@ -30,6 +30,7 @@ class Screen:
         self._environ = environ
         self._colour = {1: False, 2: False}
         self.ask_news: Callable[[], tuple[Row, list[str]]] | None = None  # told once, with the answer
+        self.beside: Row = {}  # of each answer: what the command did before
         # The hints as they can be followed in this work tree now.
         self.fit: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda hints: hints
 
@@ -57,7 +58,7 @@ class Screen:
 
     def answer(self, result: Row, *, ok: bool = True) -> None:
         if self.json:
-            put(1, dumps({"ok": ok, **result, **self.news()[0]}) + "\n")
+            put(1, dumps({"ok": ok, **result, **self.beside, **self.news()[0]}) + "\n")
 
     def news(self) -> tuple[Row, list[str]]:
         """The news for the agent: fields of the answer, or lines. Asked once, and never where nothing is printed."""
@@ -76,7 +77,7 @@ class Screen:
             row: Row = {"ok": False, "error": error.code, "message": error.message, **error.data}
             if hints:
                 row["hints"] = list(hints)
-            put(1, dumps({**row, **self.news()[0]}) + "\n")
+            put(1, dumps({**row, **self.beside, **self.news()[0]}) + "\n")
         else:
             put(2, f"error: {printable(error.message)}\n")
             held = error.data.get("held")

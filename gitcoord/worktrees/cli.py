@@ -29,12 +29,15 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
         trailers=tuple(words_of(values, "trailer")),
         force=bool(values.get("force")),
     )
-    # A hook's output is shown with --quiet too: it may say why nothing was committed.
-    result: dict[str, Any] = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
     if values.get("land"):
         if values.get("release"):
             raise UsageError("--land releases what has landed: leave --release out")
+        _require_branch(call)
+    # A hook's output is shown with --quiet too: it may say why nothing was committed.
+    result: dict[str, Any] = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
+    if values.get("land"):
         call.screen.note(f"committed {result['commit'][:12]}")
+        call.screen.beside["committed"] = result["commit"]
         from gitcoord.landing.cli import land
 
         return land(call, {}, [])
@@ -52,6 +55,20 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
 
         deliver(call, notes)
     return 0
+
+
+def _require_branch(call: Call) -> None:
+    """Before anything is committed: UsageError where no branch is checked out that could land."""
+    from gitcoord.landing.cli_order import branch_of
+    from gitcoord.landing.trunk import Trunk
+    from gitcoord.ledger.snapshot import read_snapshot
+
+    try:
+        branch_of(call.ctx, [], Trunk(call.ctx, read_snapshot(call.ctx)))
+    except UsageError as error:
+        error.message += ": nothing was committed"
+        error.hints = ("work on a branch of your own: git switch -c <branch>",)
+        raise
 
 
 def _release(call: Call, actor: Actor, files: list[str]) -> list[str]:

@@ -27,8 +27,8 @@ def inside(call: Call, place: str) -> Iterator[Context]:
             ctx.store.close()
 
 
-def remove(call: Call, name: str, *, discard: bool = False) -> dict[str, Any]:
-    """Remove a work tree whose work is merged, with its branch and claims; Refused where something would be lost."""
+def remove(call: Call, name: str, *, discard: bool = False, landed: str = "") -> dict[str, Any]:
+    """Remove a work tree whose work is merged, with its branch and claims; Refused where something would be lost. `landed`: see `remove.done`."""
     from gitcoord.claims.service import release
     from gitcoord.worktrees.remove import done as app_done
 
@@ -36,7 +36,7 @@ def remove(call: Call, name: str, *, discard: bool = False) -> dict[str, Any]:
         with inside(call, place) as ctx:
             release(ctx, Actor(agent), items)
 
-    return app_done(call.ctx, call.actor(), name, give_back, discard=discard)
+    return app_done(call.ctx, call.actor(), name, give_back, discard=discard, landed=landed)
 
 
 def done(call: Call, values: Values, words: list[str]) -> int:

@@ -31,8 +31,11 @@ GiveBack = Callable[[str, str, tuple[Item, ...]], None]
 _QUEUE_SECONDS = 5.0
 
 
-def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard: bool) -> dict[str, object]:
-    """Remove the work tree. `give_back(path, agent, items)` releases claims as that agent, from inside it."""
+def done(
+    ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard: bool, landed: str = ""
+) -> dict[str, object]:
+    """Remove the work tree. `give_back(path, agent, items)` releases claims as that agent, from inside it. `landed`: a commit that has just landed, perhaps
+    by other commits."""
     trees = all_trees(ctx)
     tree = _find(trees, name)
     _require_removable(ctx, tree)
@@ -49,7 +52,7 @@ def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard:
                 hints=(f"if nobody needs them: git coord worktree done --discard-ignored {shell_word(name)}",),
                 files=ignored,
             )
-        branch = _require_merged(ctx, tree)
+        branch = _require_merged(ctx, tree, landed)
         released = _give_back(ctx, actor, tree, give_back)
         _remove(ctx, tree, branch)
     remove_file(lock)
@@ -146,14 +149,14 @@ def _only_here(ctx: Context, tree: WorkTree, trees: list[WorkTree]) -> list[str]
     ]
 
 
-def _require_merged(ctx: Context, tree: WorkTree) -> str:
-    """Require that every commit is in trunk or on a remote. Returns the tip of the branch made for it, '' if it stays."""
+def _require_merged(ctx: Context, tree: WorkTree, has_landed: str) -> str:
+    """Require that every commit is in trunk, in what has landed or on a remote. Returns the tip of the branch made for it, '' if it stays."""
     sync = f"refs/heads/{sync_branch(ctx)}"
     made = f"refs/heads/{tree.made}" if tree.made else ""
     env = without_location(ctx.repo.env)
     found = {ref: rev_parse(env, ref, tree.path).text if ref else "" for ref in (sync, made)}
     tips = [oid for oid in (tree.head, found[made]) if oid]
-    landed = [sync] if found[sync] else []
+    landed = [name for name in (found[sync] and sync, has_landed) if name]
     count = 0
     if tips:
         revisions = [*tips, "--glob=refs/worktree/*", "--not", *landed, "--remotes"]

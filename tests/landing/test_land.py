@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import World
+from tests.cli.support import Done, World
 from tests.cli.test_json import holds
 from tests.landing.support import Trunk, lines
 from tests.support import CLAIM, COORD, git, run_command
@@ -33,9 +33,16 @@ def test_ways_to_land_beside_others(world: World, way: str, parents: int, author
     assert world.git("merge-base", "main", before) == before
     assert (trunk.top / "text").read_text() == lines(l1="one", l18="eighteen"), "the work tree of trunk follows"
     assert world.git("status", "--porcelain", "--untracked-files=no") == ""
-    again = trunk.land("alice", way, "--json")
-    if way == "--merge":
+    for other in (way, "--merge", "--squash", "--rebase"):
+        again = trunk.land("alice", other, "--json")
         assert again.json["already"] and trunk.tip == done.json["new"], "nothing lands twice"
+    world.commit({"text": lines(l1="one", l10="ten", l18="eighteen")}, "trunk goes on")
+    before = trunk.tip
+    world.coord("task", "add", "form", agent="alice")
+    id = world.coord("task", "list", "--json").json["tasks"][0]["id"]
+    assert world.coord("task", "take", id, agent="alice").code == 0
+    refused = trunk.land("alice", way, "--task", id, "--json")
+    assert (refused.code, refused.json["error"], trunk.tip) == (1, "no-work", before), refused
     trunk.nothing_left()
 
 
@@ -74,6 +81,42 @@ def test_a_commit_that_releases_and_one_that_lands(world: World) -> None:
     assert done.returncode == 0 and b"landed alice on main" in done.stdout, done
     assert (trunk.show("a"), trunk.show("b")) == ("2", "2")
     trunk.nothing_left()
+
+
+def test_a_commit_that_could_not_land_is_not_made(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "1\n"})
+    for place, words in (
+        (trunk.top, "trunk itself"),
+        (tree, "no branch is checked out"),
+        (tree, "leave --release out"),
+    ):
+        if place == tree:
+            git(tree, "checkout", "-q", *(["--detach"] if "branch" in words else ["alice"]))
+        (place / "text").write_text(words)
+        before = git(place, "rev-parse", "HEAD")
+        more = ["--release"] if "release" in words else []
+        argv = [*COORD, "commit", "-m", "b", "--land", *more, "--json", "--", "text"]
+        done = run_command(argv, place, world.environ("alice", {}))
+        assert done.returncode == 2 and words.encode() in done.stdout, done
+        assert git(place, "rev-parse", "HEAD") == before
+        git(place, "checkout", "-q", "--", "text")
+
+
+def test_a_commit_that_lands_is_named_also_where_it_does_not_land(world: World) -> None:
+    trunk = Trunk(world)
+    tree = trunk.branch("alice", {"a": "1\n"})
+    for text in ("2\n", "3\n"):
+        (tree / "a").write_text(text)
+        argv = [*COORD, "commit", "-m", "b", "--land", "--json", "--", "a"]
+        ran = run_command(argv, tree, world.environ("alice", {}))
+        done = Done(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+        assert done.json["committed"] == git(tree, "rev-parse", "HEAD").decode().strip()
+        if text == "2\n":
+            holds(done, "landed")
+            world.commit({".gitcoord/config": "[land]\n\tcheck = false\n"})
+        else:
+            assert (done.code, done.json["error"]) == (1, "check")
 
 
 def test_a_fast_forward_keeps_the_commit(world: World) -> None:
@@ -140,6 +183,20 @@ def test_a_task_is_done_when_its_code_is_on_trunk(world: World) -> None:
     trunk.nothing_left()
 
 
+def test_a_task_with_review_waits_for_it(world: World) -> None:
+    trunk = Trunk(world)
+    for number, words in enumerate((["--review"], [])):
+        trunk.branch(f"a{number}", {f"new{number}": "x\n"})
+        task = world.coord("task", "add", "do it", *words, "--json").json["tasks"][0]["id"]
+        assert world.coord("task", "take", task, agent=f"a{number}").code == 0
+        done = trunk.land(f"a{number}", "--task", task)
+        assert done.out.endswith(f"{task} waits for review\n" if words else f"{task} is done\n"), done
+    trunk.branch("a2", {"new2": "x\n"})
+    task = world.coord("task", "add", "do it", "--review", "--json").json["tasks"][0]["id"]
+    assert world.coord("task", "take", task, agent="a2").code == 0
+    assert holds(trunk.land("a2", "--task", task, "--json"), "landed")["task_state"] == "review"
+
+
 @pytest.mark.parametrize(("task", "code"), [("t99", "no-task"), ("bobs", "not-yours")])
 def test_a_task_that_is_not_the_agents_is_refused_before_anything_runs(world: World, task: str, code: str) -> None:
     trunk = Trunk(world)
@@ -196,6 +253,31 @@ def test_done_removes_the_work_tree_unless_one_stands_in_it(world: World) -> Non
     inside = run_command([*COORD, "land", "--done"], trees["two"], world.environ("alice", {}))
     assert inside.returncode == 0 and b"git coord worktree done two" in inside.stderr, inside
     assert trees["two"].exists() and world.git("show", "main:two") == "x"
+
+
+@pytest.mark.parametrize("way", ["--squash", "--rebase"])
+def test_done_removes_the_work_tree_of_commits_that_were_made_anew(world: World, way: str) -> None:
+    Trunk(world)
+    trees = {}
+    for name in ("one", "two", "three"):
+        trees[name] = Path(world.coord("worktree", "add", name, "--json").json["path"])
+        for more in ("a", "b"):
+            (trees[name] / f"{name}-{more}").write_text("x\n")
+            git(trees[name], "add", "-A")
+            git(trees[name], "commit", "-q", "-m", more)
+    world.commit({"other": "x\n"})
+    done = world.coord("land", "one", way, "--done", "--json")
+    assert holds(done, "landed")["removed"] == str(trees["one"]) and not trees["one"].exists()
+    commits = f"git -C {trees['two']} commit -q --allow-empty -m meanwhile"
+    stays = world.coord("land", "two", way, "--done", "--check", commits)
+    assert stays.code == 0 and "1 commit(s) of 'two' are neither" in stays.err and trees["two"].exists(), stays
+    (trees["three"] / "three-a").write_text("uncommitted\n")
+    stays = world.coord("land", "three", way, "--done")
+    assert stays.code == 0 and "uncommitted work in 'three'" in stays.err and trees["three"].exists(), stays
+    git(trees["three"], "checkout", "-q", ".")
+    assert world.coord("worktree", "done", "three").code == 1
+    words = stays.err.partition("elsewhere: git coord ")[2].split()
+    assert world.coord(*words).code == 0 and not trees["three"].exists(), words
 
 
 def test_who_may_land_is_who_may_claim_the_turn(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.support import World
+from tests.cli.test_json import holds
 from tests.landing.support import Trunk
 from tests.ledger.remote.support import Fleet
 from tests.server.support import claim_program, install
@@ -18,12 +19,30 @@ def test_a_role_that_does_not_land(world: World) -> None:
     trunk.branch("alice", {"a": "x\n"})
     trunk.branch("bob", {"b": "x\n"})
     before = trunk.tip
-    for words in ((), ("--check", "true"), ("--wait", "0")):
+    for words in ((), ("--check", "true"), ("--wait", "0"), ("--dry-run",)):
         refusal = trunk.land("alice", *words, "--json")
         assert refusal.code == 1 and refusal.json["error"] == "role", refusal
     assert trunk.tip == before
     assert trunk.land("bob").code == 0
     trunk.nothing_left()
+
+
+def test_a_dry_run_is_judged_as_the_landing(world: World) -> None:
+    trunk = Trunk(world, marks="free gitcoord-claim\n")
+    trunk.branch("alice", {"free": "x\n", ".gitcoord/config": "[land]\n\tcheck = true\n"})
+    look, landing = trunk.land("alice", "--dry-run"), trunk.land("alice")
+    assert (look.code, look.out) == (1, "") and ".gitcoord/config" in look.err, look
+    assert "free" not in look.err.replace(".gitcoord/config", ""), "the landing would claim it"
+    assert look.err.splitlines() == [line for line in landing.err.splitlines() if line in look.err.splitlines()]
+    refused = trunk.land("alice", "--dry-run", "--json")
+    assert refused.code == 1 and refused.json["error"] == "refused" and refused.json["verdicts"], refused
+    trunk.branch("bob", {"free": "x\n"})
+    world.take("free", agent="carol")
+    assert holds(trunk.land("bob", "--dry-run", "--check", "make", "--json"), "would land")["checks"] == ["make"]
+    assert "would run: make\n" in trunk.land("bob", "--dry-run", "--check", "make").out
+    assert trunk.land("bob", "--dry-run", "--task", "t99", "--json").json["error"] == "no-task"
+    assert trunk.land("bob", "--dry-run", "--wait", "soon").code == 2
+    assert trunk.land("bob", "--dry-run").code == 0
 
 
 def test_a_role_that_does_not_land_at_a_server(fleet: Fleet, tmp_path: Path) -> None:

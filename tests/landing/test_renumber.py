@@ -78,6 +78,28 @@ def test_a_fast_forward_becomes_a_merge_and_modes_stay(world: World) -> None:
     assert trunk.land("alice").out.startswith("nothing to land")
 
 
+@pytest.mark.parametrize("how", ["--squash", "--rebase"])
+def test_a_file_that_landed_with_another_number_does_not_land_as_one_more(world: World, how: str) -> None:
+    trunk = _trunk(world)
+    tree = trunk.branch("alice", {"db/0006_y.sql": "first\n"})
+    world.commit({"other": "x\n"})
+    assert "db/0006_y.sql is db/0007_y.sql on main" in trunk.land("alice", how).out
+    trunk.commit("alice", {"db/0006_y.sql": "second\n"})
+    before = trunk.tip
+    done = trunk.land("alice", how, "--json")
+    assert (done.code, done.json["error"]) == (1, "landed-before"), done
+    assert done.json["message"].startswith("main has db/0006_y.sql as db/0007_y.sql already"), done
+    assert trunk.land("alice", how, "--dry-run", "--json").json["error"] == "landed-before"
+    assert trunk.tip == before
+    for command in done.json["hints"][0].partition(": ")[2].split(" && "):
+        git(tree, *command.split()[1:])
+    trunk.commit("alice", {"db/0007_y.sql": "second\n", "db/0001_y.sql": "another of that name\n"})
+    assert trunk.land("alice").code == 0
+    assert _files(trunk) == ["db/0006_first.sql", "db/0007_y.sql", "db/0008_y.sql"]
+    assert (trunk.show("db/0007_y.sql"), trunk.show("db/0008_y.sql")) == ("second", "another of that name")
+    trunk.nothing_left()
+
+
 def test_a_text_that_names_the_old_one_refuses_the_landing(world: World) -> None:
     trunk = _trunk(world)
     trunk.branch("alice", {"db/0009_a.sql": "a\n", "src/list": "first\nrun 0009_a.sql\n"})

@@ -81,3 +81,30 @@ def test_no_other_landing_hides_a_conflict_that_stands(world: World) -> None:
     assert run_command([*COORD, "land", "--abort"], world.top, world.environ("alice", {})).returncode == 2
     assert trunk.land("alice", "--abort").code == 0 and git(tree, "status", "--porcelain") == b""
     trunk.nothing_left()
+
+
+def test_going_on_takes_options_and_keeps_the_first_ones(world: World) -> None:
+    trunk = Trunk(world)
+    tree, ran = trunk.branch("alice", {"text": "alice\n"}), trunk.top / ".git/ran"
+    task = world.coord("task", "add", "do it", "--json").json["tasks"][0]["id"]
+    assert world.coord("task", "take", task, agent="alice").code == 0
+    world.commit({"text": "trunk\n"})
+    assert trunk.land("alice", "--done", "--check", f"echo first >>{ran}").code == 1
+    (tree / "text").write_text("both\n")
+    git(tree, "add", "-A")
+    head = git(tree, "rev-parse", "HEAD")
+    for words in ("--continue --squash", "--continue --wait soon", "--continue --task a/b", "--abort --check true",
+                  "--abort --squash", "--abort --task t1", "--list --done", "--list --wait 1m"):  # fmt: skip
+        done = trunk.land("alice", *words.split(), "--json")
+        assert (done.code, done.json["error"]) == (2, "usage"), (words, done)
+    assert git(tree, "rev-parse", "HEAD", "MERGE_HEAD").startswith(head), "the conflict stands"
+    # As if the time were over: the turn passes on.
+    assert run_command([*CLAIM, "release", "@land/main"], tree, world.environ("alice", {})).returncode == 0
+    world.take("@land/main", agent="bob")
+    assert trunk.land("alice", "--continue", "--wait", "0").code == 1
+    world.free("bob")
+    done = trunk.land("alice", "--continue", "--merge", "--check", f"echo second >>{ran}", "--task", task)
+    assert done.code == 0 and done.out.endswith(f"{task} is done\n"), done
+    assert ran.read_text() == "first\nsecond\n"
+    assert "note: --done: " in done.err
+    trunk.nothing_left()
