@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posix
 import time
-from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask
+from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGHUP, SIGINT, SIGTERM, pthread_sigmask
 from posix import _exit as _exit
 from posix import chdir as chdir
 from posix import getpid as getpid
@@ -14,6 +14,7 @@ from posix import isatty as isatty
 from gitcoord.git.files import read_file, readlink
 
 TICK_NS = 10_000_000  # of the kernel's start times: 100 a second, on every architecture of Linux
+INTERRUPTS = (SIGINT, SIGTERM, SIGHUP)
 # Linux's CLOCK_MONOTONIC does not count sleep; on macOS that is CLOCK_UPTIME_RAW.
 _CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
 
