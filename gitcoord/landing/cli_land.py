@@ -23,7 +23,7 @@ from gitcoord.landing.cli_answer import remove_tree, say_finished, say_landed, s
 from gitcoord.landing.cli_check import CheckFailed, Checks
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.events.landing import require_task
-from gitcoord.landing.model import REBASE, OpenLanding, lane_items
+from gitcoord.landing.model import REBASE, OpenLanding, lane_items, lasts_for_conflict
 from gitcoord.landing.releases import tell_intents
 from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
@@ -246,7 +246,9 @@ class Command:
         seconds = self._trunk.rules().resolve
         try:
             long = format_duration(seconds)
-            self._turn.extend(seconds, f"resolves the conflicts of {self._order.branch}"[:180] + f", up to {long}")
+            self._turn.extend(
+                lasts_for_conflict(seconds), f"resolves the conflicts of {self._order.branch}"[:180] + f", up to {long}"
+            )
             kept = f" within {long}, then others may land first"
         except Refused:
             kept = ""  # another one has the turn: `--continue` waits for the next

@@ -15,7 +15,9 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 MERGE, REBASE, SQUASH = WAYS = ("merge", "rebase", "squash")
 LEASE = 60  # seconds for which a turn lasts without being taken again
-AGAIN = LEASE + 1  # the same once it was taken again: by that a landing in a lane keeps its place (`in_lanes`)
+AGAIN = (
+    LEASE + 1
+)  # the same once it was taken again while it is under way: by that, and nothing else, a landing in a lane keeps its place (`in_lanes`)
 MAX_CHECKS = 20
 NUMBER = "number/"
 LANE = "lane/"  # resources so named are paths that a landing in a lane changes
@@ -101,10 +103,15 @@ def open_landings(state: State) -> list[OpenLanding]:
 def in_lanes(state: State) -> list[OpenLanding]:
     """The landings whose agents have a turn, in the order in which they land. With several lanes a landing goes on record before its check
     (`announced`): its number is its place. One that moves trunk is before all others. A record from an earlier turn of its agent has no place: it is older than
-    the turn, which was not taken again."""
+    the turn, which was not taken again. Neither has one whose turn is kept for a conflict (`lasts_for_conflict`)."""
     turns = [(landing, own_turn(state, landing.trunk, landing.agent)) for landing in open_landings(state)]
-    found = [row for row, turn in turns if turn is not None and (turn.token < row.seq or turn.ttl != LEASE)]
+    found = [row for row, turn in turns if turn is not None and (turn.token < row.seq or turn.ttl == AGAIN)]
     return sorted(found, key=lambda landing: (landing.announced, landing.seq))
+
+
+def lasts_for_conflict(seconds: int) -> int:
+    """How long a turn lasts that is kept so many seconds for resolving a conflict: it has no place, so never as one that was taken again."""
+    return seconds + 1 if seconds == AGAIN else seconds
 
 
 def lands_before(state: State, agent: str) -> list[OpenLanding]:

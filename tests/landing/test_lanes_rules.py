@@ -17,7 +17,16 @@ from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin
-from gitcoord.landing.model import AGAIN, in_lanes, lands_before, lane_items, open_landings, own_turn, rules_of
+from gitcoord.landing.model import (
+    AGAIN,
+    in_lanes,
+    lands_before,
+    lane_items,
+    lasts_for_conflict,
+    open_landings,
+    own_turn,
+    rules_of,
+)
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.world import Resource
 from tests.ledger.world import World
@@ -119,6 +128,24 @@ def test_a_place_goes_with_its_turn(world: World) -> None:
     assert world.refused("landing", moving("alice", commit(9), together=True)).code == "not-first"
     world.must("landing", announced(world, "alice", commit(3), "alice"))
     assert [row.agent for row in in_lanes(world.state)] == ["bob", "alice"]
+
+
+@pytest.mark.parametrize("seconds", [25, 60, AGAIN, 300])
+def test_a_turn_that_is_kept_for_a_conflict_keeps_no_place(world: World, seconds: int) -> None:
+    world.trunk.add(commit(9))
+    for number, agent in enumerate(("alice", "bob", "carol")):
+        assert ask(world, agent, agent)
+        world.must("landing", announced(world, agent, commit(number), agent))
+    lasts = lasts_for_conflict(seconds)
+    kept = Take(Actor("bob"), (TURN, *lane_items(["bob"])), ttl=lasts, expected=lasts, reason="resolves")
+    world.must("claim", kept)
+    assert [row.agent for row in in_lanes(world.state)] == ["alice", "carol"]
+    assert [row.agent for row in lands_before(world.state, "bob")] == ["alice", "carol"]
+    world.must("release", Release(Actor("alice")))
+    world.must("landing", moving("carol", commit(9), together=True))
+    assert own_turn(world.state, "main", "bob") is not None, "it is his for resolving it"
+    world.must("landing", announced(world, "bob", commit(3), "bob"))
+    assert [row.agent for row in in_lanes(world.state)] == ["bob"], "he has a new place afterwards"
 
 
 def test_a_place_needs_all_that_changes_and_trunk(world: World) -> None:
