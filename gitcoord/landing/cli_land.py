@@ -20,7 +20,7 @@ from gitcoord.git.host import isatty
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring, contains
 from gitcoord.landing.cli_answer import remove_tree, say_finished, say_landed, say_lost, say_refused
-from gitcoord.landing.cli_check import CheckFailed, Checks
+from gitcoord.landing.cli_check import CheckFailed, Checks, require_few
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.events.landing import require_task
 from gitcoord.landing.model import REBASE, OpenLanding, lane_items, lasts_for_conflict
@@ -60,6 +60,7 @@ class Command:
         self._turn = Turn(self._ctx, actor, order.trunk, order.branch, again)
         self._renumber = renumber_of(call, order, trunk)
         self._rules = trunk.rules()
+        require_few(self._rules, self._added)  # before anything is waited for
         self._landing = Landing(self._ctx, actor, trunk, order, self._task, self._renumber)
 
     @property

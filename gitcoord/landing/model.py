@@ -185,6 +185,8 @@ def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
         elif setting == "check":
             rules = rules._replace(checks=(*rules.checks, value))
         elif setting == "guarded":
+            if any(c in value for c in "*?["):
+                raise _invalid(key, value, "paths: patterns are not read here; name the file or the directory")
             rules = rules._replace(guarded=(*rules.guarded, *value.split()))
         elif setting == "timeout":
             rules = rules._replace(timeout=_seconds(key, value))
@@ -206,6 +208,10 @@ def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
             if value.lower() not in ("true", "false"):
                 raise _invalid(key, value, "true or false")
             rules = rules._replace(only=value.lower() == "true")
+    if len(rules.checks) > MAX_CHECKS:
+        raise invalid_setting(
+            f"land.check is there {len(rules.checks)} times, not at most {MAX_CHECKS}: one command can run several"
+        )
     return rules
 
 
