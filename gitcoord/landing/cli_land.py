@@ -71,6 +71,15 @@ class Command:
     def run(self, *, asked: bool = True) -> int:
         """The exit code. The turn is given back unless it is kept for a conflict. `asked`: trunk and ledger were fetched. Where they were not, an
         error before `pushed` is no answer: nothing was done, and the landing is begun anew once they are."""
+        try:
+            return self._run(asked=asked)
+        except KeyboardInterrupt as interrupt:
+            if not self._landing.landed:
+                raise
+            what = f"{printable(self._order.branch)} has landed on {printable(self._order.trunk)}"
+            raise KeyboardInterrupt(f"{what}; what its record lacks, the next landing completes") from interrupt
+
+    def _run(self, *, asked: bool) -> int:
         keeps = not asked  # it has no turn yet
         if asked and self._task and (landed := self._landed()):
             resolve.forget(self._ctx, self._actor.agent)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
+from gitcoord.claims.model import overlapping, turn_item
+from gitcoord.claims.queue import Queue
+from gitcoord.claims.requests import directory_of, requests_around
 from gitcoord.landing.bring import Order, bring, names_of
 from gitcoord.landing.cli_answer import say_lost
 from gitcoord.landing.cli_order import renumber_of
-from gitcoord.landing.service import listing
+from gitcoord.landing.model import landing_queue, open_landings
+from gitcoord.landing.records import check_seconds
 from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import needed
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
@@ -70,3 +76,18 @@ def list_queue(call: Call) -> int:
     if not rows and not call.screen.json:
         call.screen.note("nobody lands, and nobody waits to")
     return 0
+
+
+def listing(ctx: Context) -> Row:
+    """The agent that lands, and those that wait for a turn, in order; and how long the checks of the last landing took."""
+    snapshot = read_snapshot(ctx, trusting=True)
+    state, world = snapshot.state, ctx.world(snapshot)
+    item = turn_item(format_record(state).sync)
+    near = requests_around(state, directory_of(state, item))
+    queue = landing_queue(
+        format_record(state).sync,
+        overlapping(state, item),
+        sorted(near, key=Queue(state, world).rank),
+        open_landings(state),
+    )
+    return {**queue, "check_seconds": check_seconds(ctx, snapshot) if queue["landing"] else 0}

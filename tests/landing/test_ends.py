@@ -8,11 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from gitcoord.landing.cli_land import Command
 from tests.cli.support import World
 from tests.landing.support import Trunk
+from tests.ledger.remote.support import Fleet
 from tests.support import COORD
 
 # Processes that leave the group of the check, and one that goes on starting such.
@@ -93,3 +97,54 @@ def test_a_landing_that_is_ended_during_its_check(
     if lanes > 1:  # its place stays on record until the next landing, and counts no more
         assert trunk.land("alice", "--check", "true").code == 0
     trunk.nothing_left()
+
+
+_ENDS = "kill -{number} $(cut -d' ' -f1 {place}/.git/gitcoord/landing/alice.lock)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_landing_that_is_ended_after_trunk_has_moved(world: World, number: signal.Signals) -> None:
+    """The work tree that has trunk checked out follows then, and git runs this filter for it."""
+    trunk = Trunk(world, marks="new filter=ends\n")
+    trunk.branch("alice", {"new": "x\n"})
+    world.git("config", "filter.ends.smudge", f"{_ENDS.format(number=int(number), place=world.top)}; cat")
+    done = trunk.land("alice")
+    assert done.code == 0 and "landed alice on main" in done.out, done
+    assert "interrupted" not in done.err
+    assert (world.top / "new").read_text() == "x\n"
+    trunk.nothing_left()
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_landing_that_is_ended_while_the_remote_moves_trunk(
+    fleet: Fleet, number: signal.Signals, atomic: bool
+) -> None:
+    one = fleet.joined()[0]
+    one.git("config", "gitcoord.atomic", str(atomic).lower())
+    one.git("switch", "-q", "-c", "alice", "origin/main")
+    one.commit({"new": "x\n"})
+    hook = fleet.bare / "hooks/post-receive"
+    ends = _ENDS.format(number=int(number), place=one.repo)
+    hook.write_text(f"#!/bin/sh\nwhile read -r _ _ ref; do test $ref != refs/heads/main || {ends}; done\n")
+    hook.chmod(0o755)
+    done = one.run("git-coord", "land", agent="alice")
+    assert done.code == 0 and "landed alice on " in done.out, done
+    assert "interrupted" not in done.err
+    assert fleet.git("show", "main:new") == "x\n" and len(fleet.events("land")) == 1
+    assert one.claim("list", "--json").json["claims"] == []
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_an_interruption_says_whether_it_has_landed(landed: bool) -> None:
+    """Such as one while the event after trunk has moved is tried again, which is not deferred."""
+
+    def interrupted(**_: Any) -> int:
+        raise KeyboardInterrupt
+
+    command: Any = SimpleNamespace(
+        _run=interrupted, _landing=SimpleNamespace(landed=landed), _order=SimpleNamespace(branch="topic", trunk="main")
+    )
+    with pytest.raises(KeyboardInterrupt) as told:
+        Command.run(command)
+    assert ("topic has landed on main" in str(told.value)) == landed
