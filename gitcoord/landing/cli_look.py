@@ -19,7 +19,8 @@ from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
-from gitcoord.terminal.screen import Row, ago
+from gitcoord.terminal.screen import Row
+from gitcoord.views.render import since_words
 
 
 def dry_run(call: Call, actor: Actor, trunk: Trunk, order: Order) -> int:
@@ -69,8 +70,7 @@ def list_queue(call: Call) -> int:
     rows = [("now", row, took) for row in result["landing"]]
     rows += [(str(row["position"]), row, "") for row in result["waiting"]]
     cells = [
-        [place, str(row["agent"]), printable(str(row["reason"])), f"since {ago(row['since'])}", more]
-        for place, row, more in rows
+        [place, str(row["agent"]), printable(str(row["reason"])), since_words(row), more] for place, row, more in rows
     ]
     call.screen.say(*call.screen.table(cells, ["bold", "cyan", "", "dim", ""]))
     if not rows and not call.screen.json:

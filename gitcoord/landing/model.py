@@ -230,19 +230,20 @@ def landing_queue(
     trunk: str, holders: Iterable[Claim], waiting: Iterable[Request], open: Iterable[OpenLanding]
 ) -> Record:
     """The agent that lands on this trunk, and those that wait for a turn, in order. `waiting`: requests in the order of the queue."""
-    item = turn_item(trunk)
+    item, landings = turn_item(trunk), list(open)
     turns = [request for request in waiting if item in request.items]
+    places = {landing.agent: landing.at for landing in landings if landing.trunk == trunk}
     return {
         "trunk": trunk,
         "landing": [
             {
-                "agent": c.agent, "reason": c.reason, "since": c.at, "token": c.token,
+                "agent": c.agent, "reason": c.reason, **_since(c, places.get(c.agent)), "token": c.token,
                 "source": f"event {c.token}, heartbeat of {c.agent}",
             }
             for c in holders
             if c.item == item
         ],
-        "open": [{**landing.to_json(), "source": f"event {landing.seq}"} for landing in open],
+        "open": [{**landing.to_json(), "source": f"event {landing.seq}"} for landing in landings],
         "waiting": [
             {
                 "agent": r.agent, "ticket": r.ticket, "position": position, "reason": r.reason, "since": r.at,
@@ -251,3 +252,10 @@ def landing_queue(
             for position, r in enumerate(turns, 1)
         ],
     }  # fmt: skip
+
+
+def _since(turn: Claim, place: int | None) -> Record:
+    """Since when it lands: a turn that was taken again tells only when that was, if there is no record from before."""
+    if turn.ttl != AGAIN:
+        return {"since": turn.at}
+    return {"since": turn.at, "renewed": True} if place is None else {"since": min(turn.at, place)}

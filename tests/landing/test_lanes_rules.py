@@ -12,7 +12,7 @@ from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.wait import Wait
-from gitcoord.claims.model import Item, turn_item
+from gitcoord.claims.model import Item, all_claims, turn_item
 from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.landing.events.land import Land
@@ -20,6 +20,7 @@ from gitcoord.landing.events.landing import Begin
 from gitcoord.landing.model import (
     AGAIN,
     in_lanes,
+    landing_queue,
     lands_before,
     lane_items,
     lasts_for_conflict,
@@ -29,6 +30,7 @@ from gitcoord.landing.model import (
 )
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.world import Resource
+from gitcoord.views.render import since_words
 from tests.ledger.world import World
 from tests.server.test_retrace import served
 
@@ -98,6 +100,23 @@ def test_trunk_moves_in_the_order_of_the_record(world: World) -> None:
     world.must("land", Land(Actor("alice"), "alice", seq))
     world.must("landing", moving("bob", commit(9), together=True))
     assert [row.agent for row in in_lanes(world.state)] == ["carol"]
+
+
+def test_since_when_one_lands_is_not_since_its_turn_was_taken_again(world: World) -> None:
+    def rows() -> list[tuple[str, int, bool]]:
+        found: Any = landing_queue("main", all_claims(world.state), [], open_landings(world.state))["landing"]
+        return [(row["agent"], row["since"], row.get("renewed", False)) for row in found]
+
+    assert ask(world, "alice", "a") and ask(world, "bob", "b")
+    began = world.host.wall()
+    world.must("landing", announced(world, "alice", commit(1), "a"))
+    assert rows() == [("alice", began, False), ("bob", began, False)]
+    world.host.advance(40)
+    for agent, changed in (("alice", "a"), ("bob", "b")):
+        items = (TURN, *lane_items([changed]))
+        world.must("claim", Take(Actor(agent), items, ttl=AGAIN, expected=AGAIN))
+    assert rows() == [("alice", began, False), ("bob", began + 40, True)], "when bob began is on no record"
+    assert [since_words({"since": 0, **more}).split()[0] for more in ({}, {"renewed": True})] == ["since", "renewed"]
 
 
 def test_who_failed_or_died_keeps_nobody(world: World) -> None:
