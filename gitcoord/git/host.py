@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posix
 import time
-from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask
+from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGHUP, SIGINT, SIGTERM, default_int_handler, getsignal, pthread_sigmask
 from posix import _exit as _exit
 from posix import chdir as chdir
 from posix import getpid as getpid
@@ -14,6 +14,7 @@ from posix import isatty as isatty
 from gitcoord.git.files import read_file, readlink
 
 TICK_NS = 10_000_000  # of the kernel's start times: 100 a second, on every architecture of Linux
+INTERRUPTS = (SIGINT, SIGTERM, SIGHUP)
 # Linux's CLOCK_MONOTONIC does not count sleep; on macOS that is CLOCK_UPTIME_RAW.
 _CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
 
@@ -24,7 +25,7 @@ class Host:
     def __init__(self, *, one_shot: bool = False) -> None:
         self.boot = _boot()
         self.one_shot = one_shot
-        self._deferring = False
+        self._deferred: list[int] = []
 
     def wall(self) -> int:
         return int(time.time())
@@ -39,12 +40,14 @@ class Host:
         time.sleep(seconds * (1 + posix.urandom(1)[0] / 128))
 
     def defer_interrupts(self, on: bool) -> None:
-        """Block interrupts while on. Only signals that were blocked here are unblocked here."""
-        if on and not self._deferring:
-            self._deferring = SIGINT not in pthread_sigmask(SIG_BLOCK, [SIGINT])
-        elif not on and self._deferring:
-            self._deferring = False
-            pthread_sigmask(SIG_UNBLOCK, [SIGINT])
+        """Block interrupts while on: Ctrl-C, and SIGTERM and SIGHUP where they act as Ctrl-C. Only signals that were blocked here are unblocked here."""
+        if on and not self._deferred:
+            numbers = [n for n in INTERRUPTS if n == SIGINT or getsignal(n) is default_int_handler]
+            before = pthread_sigmask(SIG_BLOCK, numbers)
+            self._deferred = [n for n in numbers if n not in before]
+        elif not on and self._deferred:
+            numbers, self._deferred = self._deferred, []
+            pthread_sigmask(SIG_UNBLOCK, numbers)
 
 
 def _boot() -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posix
-from _signal import SIGCONT, SIGKILL, SIGTERM
+from _signal import SIG_BLOCK, SIG_SETMASK, SIGCONT, SIGKILL, SIGTERM, pthread_sigmask
 
 from gitcoord.git.files import read_file
-from gitcoord.git.host import runs_still, start_time
+from gitcoord.git.host import INTERRUPTS, runs_still, start_time
 from gitcoord.git.process import STARTED, Answer, Child, run
 from gitcoord.startup.annotations import Callable
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PROGRESS = 4096  # bytes in a second: more than the keep-alive of a connection
 _KEPT = 65536  # bytes of an output
 _GRACE = 1.0  # seconds that git has to clean up
+_ENDING = 10.0  # seconds in which what was killed is gone, but for what the kernel keeps
 
 
 def run_bounded(
@@ -205,16 +206,15 @@ def run_check(
     from select import POLLIN, poll
     from time import monotonic
 
-    child = Child(["sh", "-c", _CHECK, "sh", place, command], env)
     watch, until, code = poll(), monotonic() + seconds, None
-    watch.register(child.output, POLLIN)
-    kept = _Kept()
-    ends = _watch_end(child.pid)
-    if ends >= 0:
-        watch.register(ends, POLLIN)
+    kept, ends, again = _Kept(), -1, 0.0
+    child = Child(["sh", "-c", _CHECK, "sh", place, command], env)
     try:
         try:
-            again = 0.0
+            watch.register(child.output, POLLIN)
+            ends = _watch_end(child.pid)
+            if ends >= 0:
+                watch.register(ends, POLLIN)
             while code is None and monotonic() < until:
                 again = monotonic() + tick() if monotonic() >= again else again
                 ready = watch.poll(max(0.0, min(again - monotonic(), until - monotonic(), 0.2)) * 1000 + 1)
@@ -225,7 +225,7 @@ def run_check(
                         watch.unregister(child.output)
                 code = child.ended()
         finally:
-            _end_group(child.pid)  # before the rest is read: one that it left may print for ever
+            _end_check(child)  # before the rest is read: one that it left may print for ever
         if ends >= 0:
             watch.unregister(ends)
         while code is not None and watch.poll(0) and (chunk := posix.read(child.output, 65536)):
@@ -264,24 +264,40 @@ class _Kept:
         return bytes(self._head + (b"\n[%d bytes are left out]\n" % self._cut if self._cut else b"") + self._tail)
 
 
-def _end_group(pid: int) -> None:
-    """End a process group, and descendants that have left it: they are ours where this process collects orphans. gitcoord's own
-    children are left alone, with theirs: they may have been started meanwhile."""
+def _end_check(child: Child) -> None:
+    """End a check's process group, and descendants that have left it: they are ours where this process collects orphans. gitcoord's own
+    children are left alone, with theirs: they may have been started meanwhile. Ctrl-C waits for that."""
+    from time import monotonic, sleep
+
+    blocked = pthread_sigmask(SIG_BLOCK, INTERRUPTS)
     try:
-        posix.kill(-pid, SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-    for _ in range(10):
-        own = {one for started in STARTED for one in (started, *descendants(started))}
-        left = [(one, start_time(one)) for one in descendants(posix.getpid()) if one not in own]
-        if not left:
-            return
-        _signal(left, SIGKILL)
-        for one, _ in left:
+        try:
+            posix.kill(-child.pid, SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        until = monotonic() + _ENDING
+        while _end_rest(child) and monotonic() < until:
+            # A process that was killed is there until its parent has collected it, and its children are its own until it has died.
+            sleep(0.002)
+    finally:
+        pthread_sigmask(SIG_SETMASK, blocked)
+
+
+def _end_rest(child: Child) -> bool:
+    """Kill what is left of a check whose group was killed, and collect what has died; gives whether there was anything."""
+    ended = child.ended() is not None
+    found = [(one, start_time(one)) for one in descendants(posix.getpid())]
+    # Asked afterwards: what was started meanwhile is none of those that were found. The check itself is among them until it is collected.
+    own = {one for started in STARTED - {child.pid} for one in (started, *descendants(started))}
+    left = [(one, start) for one, start in found if one not in own]
+    _signal(left, SIGKILL)
+    for one, _ in left:
+        if one != child.pid:  # that is its own to collect
             try:
                 posix.waitpid(one, posix.WNOHANG)
             except ChildProcessError:
                 pass
+    return bool(left) or not ended
 
 
 def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:

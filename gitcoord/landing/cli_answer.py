@@ -50,10 +50,13 @@ def say_landed(call: Call, order: Order, result: Row) -> None:
         state = result["task_state"]  # lost meanwhile, it stays as it is
         screen.say(f"{result['task']} " + ("waits for review" if state == REVIEW else f"is {printable(state)}"))
     for path in result.get("left", ()):
-        screen.note(
-            f"note: {printable(path)} has uncommitted changes in files that landed: it stays at the old commit, detached"
-        )
-        screen.hint(f"there, when they are committed or put away: git switch {shell_word(order.trunk)}")
+        stays, switch = "it stays at the old commit, detached", f"git switch {shell_word(order.trunk)}"
+        if path in result.get("locked", ()):
+            screen.note(f"note: the index of {printable(path)} is locked by another git: {stays}")
+            screen.hint(f"there, once no git runs in it and its index.lock is gone: {switch}")
+        else:
+            screen.note(f"note: {printable(path)} has uncommitted changes in files that landed: {stays}")
+            screen.hint(f"there, when they are committed or put away: {switch}")
     if result.get("removed"):
         screen.say(f"removed {printable(result['removed'])}")
 

@@ -6,7 +6,7 @@ import time
 
 from gitcoord.base.agent_tools import TOOLS
 from gitcoord.base.durations import format_duration
-from gitcoord.base.errors import GitcoordError
+from gitcoord.base.errors import GitcoordError, UsageError
 from gitcoord.base.names import printable
 from gitcoord.git.commands.refs import rev_parse
 from gitcoord.git.files import list_files, remove_file, write_file
@@ -83,7 +83,8 @@ class Checks:
     def run(self, old: str, commit: str) -> list[Row]:
         """Run all checks on this commit, with the guarded files of `old`, the tip of trunk; CheckFailed at the first that fails."""
         rules = self._trunk.rules(old)  # trunk may have other checks than when this command began
-        commands = (*rules.checks, *self._added)[:MAX_CHECKS]
+        require_few(rules, self._added)
+        commands = (*rules.checks, *self._added)
         if not commands:
             return []
         env = self._call.ctx.repo.env
@@ -143,6 +144,16 @@ class Checks:
         for name in sorted(list_files(directory))[:-_KEPT]:
             remove_file(f"{directory}/{name}")
         return file
+
+
+def require_few(rules: Rules, added: list[str]) -> None:
+    """UsageError where `--check` adds more checks than a landing has room for: none is left out."""
+    room = MAX_CHECKS - len(rules.checks)
+    if len(added) > room:
+        raise UsageError(
+            f"a landing has at most {MAX_CHECKS} checks: trunk's policy has {len(rules.checks)}, --check adds {len(added)}",
+            hints=("give --check one command that runs them all",) if room else ("land without --check",),
+        )
 
 
 def check_environ(environ: Environ) -> dict[bytes, bytes]:

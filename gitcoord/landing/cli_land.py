@@ -20,10 +20,10 @@ from gitcoord.git.host import isatty
 from gitcoord.landing import resolve
 from gitcoord.landing.bring import Order, bring, contains
 from gitcoord.landing.cli_answer import remove_tree, say_finished, say_landed, say_lost, say_refused
-from gitcoord.landing.cli_check import CheckFailed, Checks
+from gitcoord.landing.cli_check import CheckFailed, Checks, require_few
 from gitcoord.landing.cli_order import renumber_of
 from gitcoord.landing.events.landing import require_task
-from gitcoord.landing.model import REBASE, OpenLanding, lane_items
+from gitcoord.landing.model import REBASE, OpenLanding, lane_items, lasts_for_conflict
 from gitcoord.landing.releases import tell_intents
 from gitcoord.landing.service import AskFirst, Conflict, Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
@@ -85,6 +85,7 @@ class Command:
         self._turn = Turn(self._ctx, actor, order.trunk, order.branch, again)
         self._renumber = renumber_of(call, order, trunk)
         self._rules = trunk.rules()
+        require_few(self._rules, self._added)  # before anything is waited for
         self._landing = Landing(self._ctx, actor, trunk, order, self._task, self._renumber)
 
     @property
@@ -95,6 +96,15 @@ class Command:
     def run(self, *, asked: bool = True) -> int:
         """The exit code. The turn is given back unless it is kept for a conflict. `asked`: trunk and ledger were fetched. Where they were not, an
         error before `pushed` is no answer: nothing was done, and the landing is begun anew once they are."""
+        try:
+            return self._run(asked=asked)
+        except KeyboardInterrupt as interrupt:
+            if not self._landing.landed:
+                raise
+            what = f"{printable(self._order.branch)} has landed on {printable(self._order.trunk)}"
+            raise KeyboardInterrupt(f"{what}; what its record lacks, the next landing completes") from interrupt
+
+    def _run(self, *, asked: bool) -> int:
         keeps = not asked  # it has no turn yet
         if asked and self._task and (landed := self._landed()):
             resolve.forget(self._ctx, self._actor.agent)
@@ -277,7 +287,9 @@ class Command:
         seconds = self._trunk.rules().resolve
         try:
             long = format_duration(seconds)
-            self._turn.extend(seconds, f"resolves the conflicts of {self._order.branch}"[:180] + f", up to {long}")
+            self._turn.extend(
+                lasts_for_conflict(seconds), f"resolves the conflicts of {self._order.branch}"[:180] + f", up to {long}"
+            )
             kept = f" within {long}, then others may land first"
         except Refused:
             kept = ""  # another one has the turn: `--continue` waits for the next

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import printable
+from gitcoord.claims.model import overlapping, turn_item
+from gitcoord.claims.queue import Queue
+from gitcoord.claims.requests import directory_of, requests_around
 from gitcoord.landing.bring import Order, bring, names_of
 from gitcoord.landing.cli_answer import say_lost, say_refused
 from gitcoord.landing.cli_order import renumber_of
-from gitcoord.landing.model import MAX_CHECKS
-from gitcoord.landing.service import Landing, NotAllowed, listing
+from gitcoord.landing.model import landing_queue, open_landings
+from gitcoord.landing.records import check_seconds
+from gitcoord.landing.service import Landing, NotAllowed
 from gitcoord.landing.trunk import RECENT, Trunk
 from gitcoord.landing.turn import needed
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import Values
-from gitcoord.terminal.screen import Row, ago
+from gitcoord.terminal.screen import Row
+from gitcoord.views.render import since_words
 
 
 def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order) -> int:
     """What would land, judged as a landing is that has its turn, with the claims which it takes."""
+    from gitcoord.landing.cli_check import require_few
     from gitcoord.landing.cli_land import checks_of, require_allowed, task_of, wait_of
 
     task, _ = task_of(values), wait_of(values)
     require_allowed(call.ctx, actor, trunk, task)
+    require_few(trunk.rules(), checks_of(values))
     ctx, snapshot = call.ctx, read_snapshot(call.ctx)
     old = trunk.known()
     brought = bring(ctx, order, old)
@@ -38,7 +47,7 @@ def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order
             landing.prepare(RECENT)
     except NotAllowed as error:
         return say_refused(call, actor, error)
-    checks = [*trunk.rules().checks, *checks_of(values)][:MAX_CHECKS]
+    checks = [*trunk.rules().checks, *checks_of(values)]
     queue = listing(ctx)
     before = [row for row in (*queue["landing"], *queue["waiting"]) if row["agent"] != actor.agent]
     result: Row = {
@@ -78,10 +87,24 @@ def list_queue(call: Call) -> int:
     rows = [("now", row, took) for row in result["landing"]]
     rows += [(str(row["position"]), row, "") for row in result["waiting"]]
     cells = [
-        [place, str(row["agent"]), printable(str(row["reason"])), f"since {ago(row['since'])}", more]
-        for place, row, more in rows
+        [place, str(row["agent"]), printable(str(row["reason"])), since_words(row), more] for place, row, more in rows
     ]
     call.screen.say(*call.screen.table(cells, ["bold", "cyan", "", "dim", ""]))
     if not rows and not call.screen.json:
         call.screen.note("nobody lands, and nobody waits to")
     return 0
+
+
+def listing(ctx: Context) -> Row:
+    """The agent that lands, and those that wait for a turn, in order; and how long the checks of the last landing took."""
+    snapshot = read_snapshot(ctx, trusting=True)
+    state, world = snapshot.state, ctx.world(snapshot)
+    item = turn_item(format_record(state).sync)
+    near = requests_around(state, directory_of(state, item))
+    queue = landing_queue(
+        format_record(state).sync,
+        overlapping(state, item),
+        sorted(near, key=Queue(state, world).rank),
+        open_landings(state),
+    )
+    return {**queue, "check_seconds": check_seconds(ctx, snapshot) if queue["landing"] else 0}

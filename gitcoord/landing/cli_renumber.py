@@ -183,6 +183,9 @@ class Renumber:
         ctx = self._call.ctx
         found = grep_tree(self._env, tree, self._words(), self._texts(old, tree), files=True).entries
         texts = [name.removeprefix(f"{tree}:") for name in found]
+        from gitcoord.sessions.cli_supervisor import become_subreaper
+
+        become_subreaper()
         with Scratch(ctx) as scratch:
             place = scratch.fill(commit_stand_in(self._env, tree).require("git cannot make the commit").text)
             for path, name in self.names.items():

@@ -69,13 +69,15 @@ class Following:
         return self
 
     def follow(self) -> dict[str, list[str]]:
-        """After trunk has moved: the paths of the work trees that followed, and of those that were left."""
-        found: dict[str, list[str]] = {"followed": [], "left": []}
+        """After trunk has moved: the paths of the work trees that followed, and of those that were left; `locked`: those of them whose index another git
+        has locked."""
+        found: dict[str, list[str]] = {"followed": [], "left": [], "locked": []}
         for place, lock, locked in zip(self._places, self._locks, self._locked):
             done = locked and _switch(self._ctx, place, lock, self._old, self._new)
             if not done:
                 detach_head(self._ctx.repo.env, place.git_dir, self._old)
             found["followed" if done else "left"].append(place.path)
+            found["locked"] += [] if locked else [place.path]
         return found
 
     def __exit__(self, *_: object) -> None:

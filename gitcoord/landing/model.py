@@ -15,7 +15,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 MERGE, REBASE, SQUASH = WAYS = ("merge", "rebase", "squash")
 LEASE = 60  # seconds for which a turn lasts without being taken again
-AGAIN = LEASE + 1  # the same once it was taken again: by that a landing in a lane keeps its place (`in_lanes`)
+# The same once it was taken again while it is under way: by that, and nothing else, a landing in a lane keeps its place (`in_lanes`).
+AGAIN = LEASE + 1
 MAX_CHECKS = 20
 NUMBER = "number/"
 LANE = "lane/"  # resources so named are paths that a landing in a lane changes
@@ -101,10 +102,15 @@ def open_landings(state: State) -> list[OpenLanding]:
 def in_lanes(state: State) -> list[OpenLanding]:
     """The landings whose agents have a turn, in the order in which they land. With several lanes a landing goes on record before its check
     (`announced`): its number is its place. One that moves trunk is before all others. A record from an earlier turn of its agent has no place: it is older than
-    the turn, which was not taken again."""
+    the turn, which was not taken again. Neither has one whose turn is kept for a conflict (`lasts_for_conflict`)."""
     turns = [(landing, own_turn(state, landing.trunk, landing.agent)) for landing in open_landings(state)]
-    found = [row for row, turn in turns if turn is not None and (turn.token < row.seq or turn.ttl != LEASE)]
+    found = [row for row, turn in turns if turn is not None and (turn.token < row.seq or turn.ttl == AGAIN)]
     return sorted(found, key=lambda landing: (landing.announced, landing.seq))
+
+
+def lasts_for_conflict(seconds: int) -> int:
+    """How long a turn lasts that is kept so many seconds for resolving a conflict: it has no place, so never as one that was taken again."""
+    return seconds + 1 if seconds == AGAIN else seconds
 
 
 def lands_before(state: State, agent: str) -> list[OpenLanding]:
@@ -178,6 +184,8 @@ def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
         elif setting == "check":
             rules = rules._replace(checks=(*rules.checks, value))
         elif setting == "guarded":
+            if any(c in value for c in "*?["):
+                raise _invalid(key, value, "paths: patterns are not read here; name the file or the directory")
             rules = rules._replace(guarded=(*rules.guarded, *value.split()))
         elif setting == "timeout":
             rules = rules._replace(timeout=_seconds(key, value))
@@ -199,6 +207,10 @@ def rules_of(pairs: Iterable[tuple[str, str]]) -> Rules:
             if value.lower() not in ("true", "false"):
                 raise _invalid(key, value, "true or false")
             rules = rules._replace(only=value.lower() == "true")
+    if len(rules.checks) > MAX_CHECKS:
+        raise invalid_setting(
+            f"land.check is there {len(rules.checks)} times, not at most {MAX_CHECKS}: one command can run several"
+        )
     return rules
 
 
@@ -217,19 +229,20 @@ def landing_queue(
     trunk: str, holders: Iterable[Claim], waiting: Iterable[Request], open: Iterable[OpenLanding]
 ) -> Record:
     """The agent that lands on this trunk, and those that wait for a turn, in order. `waiting`: requests in the order of the queue."""
-    item = turn_item(trunk)
+    item, landings = turn_item(trunk), list(open)
     turns = [request for request in waiting if item in request.items]
+    places = {landing.agent: landing.at for landing in landings if landing.trunk == trunk}
     return {
         "trunk": trunk,
         "landing": [
             {
-                "agent": c.agent, "reason": c.reason, "since": c.at, "token": c.token,
+                "agent": c.agent, "reason": c.reason, **_since(c, places.get(c.agent)), "token": c.token,
                 "source": f"event {c.token}, heartbeat of {c.agent}",
             }
             for c in holders
             if c.item == item
         ],
-        "open": [{**landing.to_json(), "source": f"event {landing.seq}"} for landing in open],
+        "open": [{**landing.to_json(), "source": f"event {landing.seq}"} for landing in landings],
         "waiting": [
             {
                 "agent": r.agent, "ticket": r.ticket, "position": position, "reason": r.reason, "since": r.at,
@@ -238,3 +251,10 @@ def landing_queue(
             for position, r in enumerate(turns, 1)
         ],
     }  # fmt: skip
+
+
+def _since(turn: Claim, place: int | None) -> Record:
+    """Since when it lands: a turn that was taken again tells only when that was, if there is no record from before."""
+    if turn.ttl != AGAIN:
+        return {"since": turn.at}
+    return {"since": turn.at, "renewed": True} if place is None else {"since": min(turn.at, place)}

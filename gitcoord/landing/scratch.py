@@ -42,7 +42,10 @@ class Scratch:
         found = diff_names(env, old, commit, *(f":(top,literal){path.rstrip('/')}" for path in paths))
         changed = found.require("git cannot compare the files that the check rests on", StoreError).entries
         if changed:
-            taken = restore_in(env, self.path, old, changed)
+            # A file in the place of a directory, of either side, covers what is below it: git knows no path below a file.
+            there = set(changed)
+            tops = [path for path in changed if there.isdisjoint(_above(path))]
+            taken = restore_in(env, self.path, old, tops)
             taken.require("git cannot write the files that the check rests on", StoreError)
         return changed
 
@@ -54,6 +57,11 @@ class Scratch:
 
     def __exit__(self, *_: object) -> None:
         self._remove()
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _remove(ctx: Context, path: str) -> None:

@@ -22,7 +22,6 @@ from gitcoord.landing.follow import Following, finish_following
 from gitcoord.landing.model import (
     REBASE,
     OpenLanding,
-    landing_queue,
     open_landing,
     open_landings,
     own_turn,
@@ -33,7 +32,6 @@ from gitcoord.landing.trunk import Trunk
 from gitcoord.landing.turn import changed_paths, turn_over
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
-from gitcoord.ledger.format import format_record
 from gitcoord.ledger.remote.fetch import store_of
 from gitcoord.ledger.remote.git_remote import LANDED, RACED
 from gitcoord.ledger.remote.transaction import push_error
@@ -100,6 +98,7 @@ class Landing:
         self._made = ("", "")  # trunk, and what it would be
         self._judged = ""  # the ledger's head by which `new` was judged
         self.pushed = False  # one that did not ask before has begun its push
+        self.landed = False  # trunk has it: from then on Ctrl-C waits for the answer
         self.warnings: list[Verdicts] = []
         self.intents: list[Claim] = []  # of others, on what has landed
         self.lost = 0  # signatures
@@ -238,25 +237,52 @@ class Landing:
         moving = RefUpdate(self.trunk.ref, begin.old, begin.new) if begin.old != begin.new else None
         lane = (Delete(LANES + self.announced, self.announced),) if self.announced and moving is not None else ()
         try:
-            result = transact(self.ctx, rule, begin._replace(together=True), moving=moving, beside=lane)
+            result = self._move_together(rule, begin, moving, lane)
         except _NotThere:
             lane = ()
-            result = transact(self.ctx, rule, begin._replace(together=True), moving=moving)
+            result = self._move_together(rule, begin, moving, lane)
         if lane:
             self.announced = ""
         if self.trunk.known() != begin.new:
             self.trunk.fetch()  # git notes what it has pushed, if the settings let it
         return {"seq": result["seq"], "released": released(begin.items), **_told(result)}
 
+    def _move_together(
+        self,
+        rule: Callable[[State, Begin, World], Decision],
+        begin: Begin,
+        moving: RefUpdate | None,
+        beside: tuple[Delete, ...],
+    ) -> Row:
+        host = self.ctx.host
+        before = host.one_shot
+        host.one_shot = True  # Ctrl-C that comes during the push waits for the answer, if it lands
+        try:
+            result = transact(self.ctx, rule, begin._replace(together=True), moving=moving, beside=beside)
+        except BaseException:
+            host.one_shot = before
+            raise
+        self.landed = True
+        return result
+
+    def _has_moved(self) -> None:
+        """Called while interrupts are deferred: from now on they wait for the answer."""
+        self.landed = self.ctx.host.one_shot = True
+
     def _push(self, begin: Begin) -> Row:
         """Trunk alone, where the remote takes no atomic pushes."""
         remote = store_of(self.ctx).remote
         self._judge_again(read_snapshot(self.ctx), begin.old, begin.new)  # a check may have taken long
         self.ctx.tell(f"not atomic here: '{remote.name}' takes one ref at a time")
+        self.ctx.host.defer_interrupts(True)
         result = remote.push([RefUpdate(self.trunk.ref, begin.old, begin.new)])
+        if result.kind == LANDED:
+            self._has_moved()
         tip = self.trunk.fetch()
         if result.kind == LANDED or contains(self.ctx, tip, begin.new):
+            self._has_moved()
             return {}
+        self.ctx.host.defer_interrupts(False)
         if result.kind == RACED or tip != begin.old:
             raise _TrunkMoved
         raise push_error(self.ctx, result)
@@ -278,14 +304,17 @@ class Landing:
                 if ctx.store.target(ref) != begin.old:
                     raise _TrunkMoved
                 self._judge_again(snapshot, begin.old, begin.new)
+                ctx.host.defer_interrupts(True)
                 try:
                     ctx.store.swap([Update(ref, begin.old, begin.new), Verify(LEDGER, snapshot.head)])
                 except SwapFailed as failure:
                     ctx.store.refresh()
                     if ctx.store.target(ref) != begin.new:
+                        ctx.host.defer_interrupts(False)
                         ctx.host.pause(0.02)
                         trouble = failure.message
                         continue
+                self._has_moved()
                 return {key: value for key, value in following.follow().items() if value}
         raise StoreError(
             f"git could not move {ref}: {trouble}: nothing has landed", hints=("then again: git coord land",)
@@ -314,23 +343,3 @@ def finish_open(ctx: Context, actor: Actor, trunk: Trunk) -> list[OpenLanding]:
             done = transact(ctx, land_event.decide, Land(actor, landing.agent, landing.seq))
             found += [landing] if done["landed"] else []
     return found
-
-
-def listing(ctx: Context) -> Row:
-    """The agent that lands, and those that wait for a turn, in order; and how long the checks of the last landing took."""
-    from gitcoord.claims.model import overlapping
-    from gitcoord.claims.queue import Queue
-    from gitcoord.claims.requests import directory_of, requests_around
-    from gitcoord.landing.records import check_seconds
-
-    snapshot = read_snapshot(ctx, trusting=True)
-    state, world = snapshot.state, ctx.world(snapshot)
-    item = turn_item(format_record(state).sync)
-    near = requests_around(state, directory_of(state, item))
-    queue = landing_queue(
-        format_record(state).sync,
-        overlapping(state, item),
-        sorted(near, key=Queue(state, world).rank),
-        open_landings(state),
-    )
-    return {**queue, "check_seconds": check_seconds(ctx, snapshot) if queue["landing"] else 0}

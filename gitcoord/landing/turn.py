@@ -143,7 +143,7 @@ class Turn:
     def add(self, items: Iterable[Item]) -> None:
         """Take more with the turn, at once; Refused where somebody holds it."""
         self.items = (*self.items, *items)
-        self.extend(AGAIN)
+        self.extend(LEASE)  # not AGAIN: it has no place yet, and a record of an earlier turn would be one
 
     def all_items(self) -> tuple[Item, ...]:
         """The items that this agent holds or waits for as its turn: those of the same grant or request as the turn itself."""

@@ -132,12 +132,17 @@ def _short(seconds: int) -> str:
     return format_duration(seconds - seconds % 60 if seconds > 600 else seconds)
 
 
+def since_words(row: Row) -> str:
+    """Since when one lands or waits; of a turn that was taken again, when that was."""
+    return f"{'renewed' if row.get('renewed') else 'since'} {ago(row['since'])}"
+
+
 def _landing(model: Row, width: int, most: int) -> Iterator[Line]:
     landing = model["landing"]
     rows = [("now", "green", row) for row in landing["landing"]]
     rows += [(str(row["position"]), "yellow", row) for row in landing["waiting"]]
     cells = [
-        [(place, colour), (row["agent"], "cyan"), (row["reason"], ""), (f"since {ago(row['since'])}", "dim")]
+        [(place, colour), (row["agent"], "cyan"), (row["reason"], ""), (since_words(row), "dim")]
         for place, colour, row in rows[: most or None]
     ]
     if rows:

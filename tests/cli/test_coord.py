@@ -155,7 +155,11 @@ def test_the_starter_policy_is_valid_and_binds_nothing_but_itself(plain: World) 
     assert list(dict.fromkeys(row.split(".")[1] for row in roles)) == names, "nothing but roles, which bind nobody yet"
     rules = (plain.top / ".gitcoord/rules.md").read_text().splitlines()
     assert [line[:2] for line in rules if line[:1].isdecimal()] == [f"{number}." for number in range(1, 8)]
-    assert "Claim before you change" in rules[2] and [line[:7] for line in rules[-3:]] == ["<!-- 8.", "<!-- 9.", "<!-- 10"]
+    assert "Claim before you change" in rules[2] and [line[:7] for line in rules[-3:]] == [
+        "<!-- 8.",
+        "<!-- 9.",
+        "<!-- 10",
+    ]
     # What is commented out is valid too, once the comment sign is gone.
     text = (plain.top / ".gitcoord/config").read_text()
     enabled = "".join(

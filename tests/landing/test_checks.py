@@ -12,6 +12,7 @@ from gitcoord.landing.cli_check import Running
 from gitcoord.terminal.screen import Screen
 from tests.cli.support import World
 from tests.landing.support import Trunk, lines
+from tests.support import git
 
 EVIL = {
     "edits the tree": ("echo evil > text; echo evil > more; git add -A; git commit -qm evil; exit 0", 0),
@@ -97,6 +98,40 @@ def test_the_check_runs_with_trunks_guarded_files(world: World) -> None:
     assert done.code == 0, done
     assert trunk.show("check.sh") == "true" and trunk.show("tests/more") == "new"
     trunk.nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("trunks", "branchs"),
+    [("run", "run/file"), ("run/file", "run"), ("run/file/deep", "run/file"), ("tests/run", "tests")],
+)
+def test_a_guarded_file_in_the_place_of_a_directory(world: World, trunks: str, branchs: str) -> None:
+    """The check runs with trunk's files, whatever the branch has in their place."""
+    trunk = Trunk(world, policy=f"[land]\n\tguarded = {'tests/run' if 'tests' in trunks else 'run'}\n")
+    world.commit({trunks: "trunk's\n"})
+    trunk.branch("alice", {})
+    git(trunk.tree("alice"), "rm", "-q", trunks)
+    trunk.commit("alice", {branchs: "hers\n", "new": "x\n"})
+    words = f'grep -q trunk {trunks} && test -z "$(find . -path ./{branchs} -type f -not -path ./{trunks})"'
+    done = trunk.land("alice", "--check", words)
+    assert done.code == 0, done
+    assert trunk.show(branchs) == "hers"
+    trunk.nothing_left()
+
+
+def test_more_checks_than_a_landing_has_are_refused(world: World) -> None:
+    """None of them is left out."""
+    trunk = Trunk(world, policy="[land]\n" + 20 * "\tcheck = true\n")
+    trunk.branch("alice", {"new": "x\n"})
+    done = trunk.land("alice", "--check", "false")
+    assert done.code == 2 and "at most 20 checks" in done.err and "checking" not in done.err, done
+    world.commit({".gitcoord/config": (trunk.top / ".gitcoord/config").read_text() + "\tcheck = false\n"})
+    judged = world.coord("policy", "check")
+    assert judged.code == 4 and "land.check is there 21 times" in judged.err, judged
+    before = trunk.tip
+    done = trunk.land("alice")
+    assert done.code == 4 and "land.check is there 21 times" in done.err, done
+    assert trunk.tip == before
+    assert world.claims() == []
 
 
 def test_an_unguarded_file_is_taken_from_the_branch(world: World) -> None:

@@ -185,6 +185,28 @@ def test_a_conflict_lets_the_others_land(trunk: Trunk) -> None:
     trunk.nothing_left()
 
 
+def test_a_conflict_of_one_that_has_its_place_lets_those_behind_it_land(
+    world: World, landers: dict[str, Lander]
+) -> None:
+    trunk = Trunk(world, policy=f"{POLICY}\tresolve = 1h\n")
+    _start(trunk, landers, "alice", "WAIT").reads("checking")
+    trunk.branch("bob", {"text": "bob\n"})
+    landers["bob"] = Lander(trunk, "bob", "WAIT")
+    landers["bob"].reads("checking")
+    _start(trunk, landers, "carol", "WAIT").reads("checking")
+    trunk.world.commit({"text": "a person's\n"}, "a person's")
+    for lander in landers.values():
+        lander.go()
+    landers["alice"].ends()
+    assert "within 1h, then others may land first" in landers["bob"].ends(1)
+    landers["carol"].ends()
+    assert _landed(trunk) == {"alice", "carol"}
+    (trunk.tree("bob") / "text").write_text("both\n")
+    git(trunk.tree("bob"), "add", "text")
+    assert trunk.land("bob", "--continue").code == 0
+    trunk.nothing_left()
+
+
 def test_a_landing_without_a_check_is_one_step_unless_others_have_a_place(
     trunk: Trunk, landers: dict[str, Lander]
 ) -> None:

@@ -12,14 +12,25 @@ from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.leave import Leave
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.wait import Wait
-from gitcoord.claims.model import Item, turn_item
+from gitcoord.claims.model import Item, all_claims, turn_item
 from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin
-from gitcoord.landing.model import AGAIN, in_lanes, lands_before, lane_items, open_landings, own_turn, rules_of
+from gitcoord.landing.model import (
+    AGAIN,
+    in_lanes,
+    landing_queue,
+    lands_before,
+    lane_items,
+    lasts_for_conflict,
+    open_landings,
+    own_turn,
+    rules_of,
+)
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.world import Resource
+from gitcoord.views.render import since_words
 from tests.ledger.world import World
 from tests.server.test_retrace import served
 
@@ -91,6 +102,23 @@ def test_trunk_moves_in_the_order_of_the_record(world: World) -> None:
     assert [row.agent for row in in_lanes(world.state)] == ["carol"]
 
 
+def test_since_when_one_lands_is_not_since_its_turn_was_taken_again(world: World) -> None:
+    def rows() -> list[tuple[str, int, bool]]:
+        found: Any = landing_queue("main", all_claims(world.state), [], open_landings(world.state))["landing"]
+        return [(row["agent"], row["since"], row.get("renewed", False)) for row in found]
+
+    assert ask(world, "alice", "a") and ask(world, "bob", "b")
+    began = world.host.wall()
+    world.must("landing", announced(world, "alice", commit(1), "a"))
+    assert rows() == [("alice", began, False), ("bob", began, False)]
+    world.host.advance(40)
+    for agent, changed in (("alice", "a"), ("bob", "b")):
+        items = (TURN, *lane_items([changed]))
+        world.must("claim", Take(Actor(agent), items, ttl=AGAIN, expected=AGAIN))
+    assert rows() == [("alice", began, False), ("bob", began + 40, True)], "when bob began is on no record"
+    assert [since_words({"since": 0, **more}).split()[0] for more in ({}, {"renewed": True})] == ["since", "renewed"]
+
+
 def test_who_failed_or_died_keeps_nobody(world: World) -> None:
     for number, agent in enumerate(("alice", "bob", "carol")):
         assert ask(world, agent, agent)
@@ -119,6 +147,24 @@ def test_a_place_goes_with_its_turn(world: World) -> None:
     assert world.refused("landing", moving("alice", commit(9), together=True)).code == "not-first"
     world.must("landing", announced(world, "alice", commit(3), "alice"))
     assert [row.agent for row in in_lanes(world.state)] == ["bob", "alice"]
+
+
+@pytest.mark.parametrize("seconds", [25, 60, AGAIN, 300])
+def test_a_turn_that_is_kept_for_a_conflict_keeps_no_place(world: World, seconds: int) -> None:
+    world.trunk.add(commit(9))
+    for number, agent in enumerate(("alice", "bob", "carol")):
+        assert ask(world, agent, agent)
+        world.must("landing", announced(world, agent, commit(number), agent))
+    lasts = lasts_for_conflict(seconds)
+    kept = Take(Actor("bob"), (TURN, *lane_items(["bob"])), ttl=lasts, expected=lasts, reason="resolves")
+    world.must("claim", kept)
+    assert [row.agent for row in in_lanes(world.state)] == ["alice", "carol"]
+    assert [row.agent for row in lands_before(world.state, "bob")] == ["alice", "carol"]
+    world.must("release", Release(Actor("alice")))
+    world.must("landing", moving("carol", commit(9), together=True))
+    assert own_turn(world.state, "main", "bob") is not None, "it is his for resolving it"
+    world.must("landing", announced(world, "bob", commit(3), "bob"))
+    assert [row.agent for row in in_lanes(world.state)] == ["bob"], "he has a new place afterwards"
 
 
 def test_a_place_needs_all_that_changes_and_trunk(world: World) -> None:

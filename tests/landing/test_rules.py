@@ -14,7 +14,7 @@ from gitcoord.claims.requests import all_requests
 from gitcoord.claims.take import Take
 from gitcoord.landing.events.land import Land
 from gitcoord.landing.events.landing import Begin
-from gitcoord.landing.model import Rules, open_landings, rules_of
+from gitcoord.landing.model import MAX_CHECKS, Rules, open_landings, rules_of
 from gitcoord.ledger.sessions import Actor
 from tests.ledger.world import World, paths
 from tests.server.test_retrace import served
@@ -131,6 +131,24 @@ def test_settings() -> None:
     for wrong in (("land.how", "push"), ("land.timeout", "soon"), ("land.only", "perhaps")):
         with pytest.raises(CouldNotJudge, match=wrong[0]):
             rules_of([wrong])
+
+
+def test_guarded_paths_are_no_patterns() -> None:
+    assert rules_of([("land.guarded", "Makefile tests/run"), ("land.guarded", "a{b}")]).guarded == (
+        "Makefile",
+        "tests/run",
+        "a{b}",
+    )
+    for wrong in ("tests/*", "Makefile test?", "[ab]"):
+        with pytest.raises(CouldNotJudge, match=r"land\.guarded.*name the file or the directory"):
+            rules_of([("land.guarded", wrong)])
+
+
+def test_no_check_is_left_out() -> None:
+    most = [("land.check", str(number)) for number in range(MAX_CHECKS)]
+    assert len(rules_of(most).checks) == MAX_CHECKS
+    with pytest.raises(CouldNotJudge, match=r"land\.check.* 21 times"):
+        rules_of([*most, ("land.check", "more")])
 
 
 def test_claims_of_others_are_released_where_their_commits_land(world: World) -> None:
