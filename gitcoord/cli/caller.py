@@ -82,6 +82,9 @@ class Caller:
             self.close()
             where = f": {error.filename}" if error.filename else ""
             return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
+        finally:
+            if self._ctx is not None:
+                self._ctx.host.go_on()  # a landing lets them wait for its answer
 
     def _call(self, screen: _Answer) -> Call:
         ctx = self._context()

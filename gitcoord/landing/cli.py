@@ -43,7 +43,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
             trunk.fetch_along(on=False)  # for a process that lives on
     actor = call.actor()
     preload("landing")
-    lock, one_shot = -1, call.ctx.host.one_shot
+    lock = -1
     # As Ctrl-C: what was begun is given back.
     before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -60,9 +60,6 @@ def land(call: Call, values: Values, words: list[str]) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
         trunk.fetch_along(on=False)
-        call.ctx.host.one_shot = one_shot
-        if not one_shot:
-            call.ctx.host.defer_interrupts(False)
 
 
 def _end_of_other(ctx: Context, agent: str) -> list[str]:

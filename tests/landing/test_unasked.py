@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -226,3 +227,12 @@ def test_a_slow_remote_is_asked_once(inside: Fleet, monkeypatch: pytest.MonkeyPa
     finally:
         ctx.store.close()
     assert inside.connections() == ["upload-pack"]
+
+
+def test_a_process_that_lives_on_is_interrupted_again_after_a_landing(inside: Fleet) -> None:
+    caller = Caller(Actor("alice"))
+    try:
+        assert caller.call(VERBS["land"], {}, [])[1] is False
+    finally:
+        caller.close()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
