@@ -34,8 +34,7 @@ def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order
     landing = Landing(ctx, actor, trunk, order, task, renumber)
     landing.excused = {item.name for item in items}
     try:
-        if not brought.conflicts:
-            landing.prepare(RECENT)
+        new = "" if brought.conflicts else landing.prepare(RECENT)[1]
     except NotAllowed as error:
         return say_refused(call, actor, error)
     checks = [*trunk.rules().checks, *checks_of(values)][:MAX_CHECKS]
@@ -44,7 +43,7 @@ def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order
     result: Row = {
         "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
         "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": checks,
-        "before": [row["agent"] for row in before], "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
+        "before": [row["agent"] for row in before], "already": new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
     }  # fmt: skip
     call.screen.answer(result, ok=not brought.conflicts)
     what = f"{' on '.join(names_of(order, ctx.remote))} ({order.how})"
