@@ -211,6 +211,8 @@ class Command:
         new = bring(ctx, self._order, old).new if self._renumber is not None else ""
         more = self._renumber.plan(old, new).values() if self._renumber is not None and new else ()
         items = needed(ctx, snapshot, self._trunk.source(), self._actor.agent, self._order, old, more)
+        if items and (new or bring(ctx, self._order, old, lands=False).new) == old:
+            return ()  # trunk has it already: there is nothing to wait for
         return (*items, *(self._renumber.items(old, new) if self._renumber is not None and new else ()))
 
     def _follow_numbers(self) -> None:
