@@ -79,13 +79,16 @@ def remove_tree(call: Call, order: Order) -> str:
         return ""
 
 
-def say_finished(call: Call, order: Order, finished: list[OpenLanding]) -> int:
-    """This very landing had been interrupted after trunk had moved: it is complete now."""
+def say_finished(call: Call, order: Order, finished: list[OpenLanding], *, done: bool) -> int:
+    """This very landing had been interrupted after trunk had moved: it is complete now. `done`: with `--done`, which it had not come to."""
     row = next(row for row in finished if (row.branch, row.tip) == (order.branch, order.tip))
     freed = released(tuple((each["space"], each["path"], each["agent"]) for each in row.released))
     facts = {key: value for key, value in row._asdict().items() if key not in ("agent", "at")}
-    call.screen.answer({**facts, "released": freed, "already": True})
+    removed = remove_tree(call, order) if done else ""
+    call.screen.answer({**facts, "released": freed, "already": True, **({"removed": removed} if removed else {})})
     call.screen.say(f"{' on '.join(names_of(order, call.ctx.remote))} already: {row.new[:12]}")
+    if removed:
+        call.screen.say(f"removed {printable(removed)}")
     return 0
 
 

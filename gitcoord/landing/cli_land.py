@@ -98,7 +98,7 @@ class Command:
         keeps = not asked  # it has no turn yet
         if asked and self._task and (landed := self._landed()):
             resolve.forget(self._ctx, self._actor.agent)
-            return say_finished(self._call, self._order, landed)
+            return say_finished(self._call, self._order, landed, done=self._done)
         require_allowed(self._ctx, self._actor, self._trunk, self._task)
         try:
             items = self._needed()

@@ -38,6 +38,8 @@ def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order
     except NotAllowed as error:
         return say_refused(call, actor, error)
     checks = [*trunk.rules().checks, *checks_of(values)][:MAX_CHECKS]
+    if new == old:
+        items, checks = (), []
     queue = listing(ctx)
     before = [row for row in (*queue["landing"], *queue["waiting"]) if row["agent"] != actor.agent]
     result: Row = {

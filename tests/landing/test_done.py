@@ -50,3 +50,14 @@ def test_done_removes_the_work_tree_of_commits_that_were_made_anew(world: World,
     assert world.coord("worktree", "done", "three").code == 1
     words = stays.err.partition("elsewhere: git coord ")[2].split()
     assert world.coord(*words).code == 0 and not trees["three"].exists(), words
+
+
+def test_done_is_made_up_for_by_the_landing_that_was_killed_before(world: World) -> None:
+    trunk = Trunk(world)
+    tree = Path(world.coord("worktree", "add", "alice", "--json").json["path"])
+    (tree / "a").write_text("x\n")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "work")
+    trunk.interrupt("alice")
+    done = world.coord("land", "alice", "--done", "--json", agent="alice")
+    assert holds(done, "landed")["removed"] == str(tree) and not tree.exists()

@@ -47,5 +47,7 @@ def test_what_trunk_has_already_waits_for_no_path(world: World) -> None:
     world.commit({"other": "x\n"}, "other work")
     assert trunk.land("alice", "--squash").code == 0
     world.take("text", agent="bob")
+    look = trunk.land("alice", "--dry-run", "--check", "true", "--json").json
+    assert (look["already"], look["claims"], look["checks"]) == (True, [], [])
     assert trunk.land("alice", "--wait", "0").out.startswith("nothing to land: ")
     assert world.claims() == ["path/text/@bob"]
