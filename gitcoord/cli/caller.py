@@ -83,8 +83,9 @@ class Caller:
             where = f": {error.filename}" if error.filename else ""
             return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
         finally:
-            if self._ctx is not None:
-                self._ctx.host.go_on()  # a landing lets them wait for its answer
+            if self._ctx is not None:  # interrupts that a landing let wait for its answer come now
+                self._ctx.host.one_shot = False
+                self._ctx.host.defer_interrupts(False)
 
     def _call(self, screen: _Answer) -> Call:
         ctx = self._context()

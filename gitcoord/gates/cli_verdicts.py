@@ -25,21 +25,22 @@ SHOWN = 20
 ANYBODYS = ("killed", "halted", "ledger", "lineage", "stale-deploy", "private")
 
 
-def report(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
-    """Print the verdicts, record notices and requests, return the exit code."""
+def report(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts, *, records: bool = True) -> int:
+    """Print the verdicts, record notices and requests, return the exit code. `records`: False where nothing is done."""
     refused, noted = outcome.refused, outcome.noted
     for verdict in noted:
         if verdict.stage == "warn":
             screen.note(f"warning: {_line(verdict)}")
-    if noted or any(verdict.asks for verdict in refused):
+    if records and (noted or any(verdict.asks for verdict in refused)):
         from gitcoord.gates.approvals import leave_records
 
         leave_records(ctx, actor, hook, refused, noted)
     if not refused:
         return 0
-    from gitcoord.ledger.refusal_counts import count_verdicts
+    if records:
+        from gitcoord.ledger.refusal_counts import count_verdicts
 
-    count_verdicts(ctx, actor.agent, refused)
+        count_verdicts(ctx, actor.agent, refused)
     screen.note(screen.paint(f"error: {WHAT.get(hook, 'this range of commits')} is refused", "red", 2))
     for verdict in refused[:SHOWN]:
         screen.note("  " + _line(verdict), *("    " + line for line in screen.claim_lines(list(verdict.held))))

@@ -49,11 +49,6 @@ class Host:
             numbers, self._deferred = self._deferred, []
             pthread_sigmask(SIG_UNBLOCK, numbers)
 
-    def go_on(self) -> None:
-        """After a result of a process that lives on: interrupts that waited for it come now."""
-        self.one_shot = False
-        self.defer_interrupts(False)
-
 
 def _boot() -> str:
     """The kernel's boot and the time namespace: readings of the monotonic clock compare only within both."""

@@ -98,7 +98,7 @@ def _in_lock(call: Call, values: Values, words: list[str], trunk: Trunk) -> int:
     trunk.look()
     order = order_of(call, values, words, actor, trunk)
     if any((row.agent, row.branch, row.tip) == (actor.agent, order.branch, order.tip) for row in finished):
-        return say_finished(call, order, finished)
+        return say_finished(call, order, finished, done=bool(values.get("done")))
     return Command(call, values, actor, trunk, order).run()
 
 

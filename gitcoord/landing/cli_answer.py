@@ -82,22 +82,25 @@ def remove_tree(call: Call, order: Order) -> str:
         return ""
 
 
-def say_finished(call: Call, order: Order, finished: list[OpenLanding]) -> int:
-    """This very landing had been interrupted after trunk had moved: it is complete now."""
+def say_finished(call: Call, order: Order, finished: list[OpenLanding], *, done: bool) -> int:
+    """This very landing had been interrupted after trunk had moved: it is complete now. `done`: with `--done`, which it had not come to."""
     row = next(row for row in finished if (row.branch, row.tip) == (order.branch, order.tip))
     freed = released(tuple((each["space"], each["path"], each["agent"]) for each in row.released))
     facts = {key: value for key, value in row._asdict().items() if key not in ("agent", "at")}
-    call.screen.answer({**facts, "released": freed, "already": True})
+    removed = remove_tree(call, order) if done else ""
+    call.screen.answer({**facts, "released": freed, "already": True, **({"removed": removed} if removed else {})})
     call.screen.say(f"{' on '.join(names_of(order, call.ctx.remote))} already: {row.new[:12]}")
+    if removed:
+        call.screen.say(f"removed {printable(removed)}")
     return 0
 
 
-def say_refused(call: Call, actor: Actor, error: NotAllowed) -> int:
+def say_refused(call: Call, actor: Actor, error: NotAllowed, *, records: bool = True) -> int:
     from gitcoord.gates.cli_verdicts import report
 
     rows = [{**v._asdict(), "held": list(v.held), "hints": list(v.hints)} for v in error.outcome.verdicts]
     call.screen.answer({"error": error.code, "message": error.message, "verdicts": rows}, ok=False)
-    return report(call.ctx, call.screen, "land", actor, error.outcome) or 1
+    return report(call.ctx, call.screen, "land", actor, error.outcome, records=records) or 1
 
 
 def _uncommitted_lines(ctx: Context) -> list[str]:

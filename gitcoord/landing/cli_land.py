@@ -108,7 +108,7 @@ class Command:
         keeps = not asked  # it has no turn yet
         if asked and self._task and (landed := self._landed()):
             resolve.forget(self._ctx, self._actor.agent)
-            return say_finished(self._call, self._order, landed)
+            return say_finished(self._call, self._order, landed, done=self._done)
         require_allowed(self._ctx, self._actor, self._trunk, self._task)
         try:
             items = self._needed()
@@ -235,6 +235,8 @@ class Command:
         new = bring(ctx, self._order, old).new if self._renumber is not None else ""
         more = self._renumber.plan(old, new).values() if self._renumber is not None and new else ()
         items = needed(ctx, snapshot, self._trunk.source(), self._actor.agent, self._order, old, more)
+        if items and (new or bring(ctx, self._order, old, lands=False).new) == old:
+            return ()  # trunk has it already: there is nothing to wait for
         return (*items, *(self._renumber.items(old, new) if self._renumber is not None and new else ()))
 
     def _follow_numbers(self) -> None:

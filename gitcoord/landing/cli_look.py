@@ -43,17 +43,18 @@ def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order
     landing = Landing(ctx, actor, trunk, order, task, renumber)
     landing.excused = {item.name for item in items}
     try:
-        if not brought.conflicts:
-            landing.prepare(RECENT)
+        new = "" if brought.conflicts else landing.prepare(RECENT)[1]
     except NotAllowed as error:
-        return say_refused(call, actor, error)
+        return say_refused(call, actor, error, records=False)
     checks = [*trunk.rules().checks, *checks_of(values)]
+    if new == old:
+        items, checks = (), []
     queue = listing(ctx)
     before = [row for row in (*queue["landing"], *queue["waiting"]) if row["agent"] != actor.agent]
     result: Row = {
         "branch": order.branch, "trunk": order.trunk, "tip": order.tip, "old": old, "how": order.how,
         "conflicts": list(brought.conflicts), "claims": [item.name for item in items], "checks": checks,
-        "before": [row["agent"] for row in before], "already": brought.new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
+        "before": [row["agent"] for row in before], "already": new == old, "dry_run": True, **({"renumbered": rows} if rows else {}),
     }  # fmt: skip
     call.screen.answer(result, ok=not brought.conflicts)
     what = f"{' on '.join(names_of(order, ctx.remote))} ({order.how})"

@@ -55,38 +55,56 @@ class Renumber:
 
     def plan(self, old: str, new: str) -> dict[str, str]:
         """The files that get another name, and those names. `new`: brought onto `old`, with the branch's own names. Refused where one has landed before."""
-        found: dict[str, str] = {}
-        for sequence in self._sequences if new not in ("", old) else ():
-            added = self._added(sequence, old, new)[0]
-            self._require_once(sequence, added, old)
-            found.update(added)
-        return {path: name for path, name in found.items() if path != name}
+        return self._plan(old, new) or {}
 
-    def _require_once(self, sequence: Sequence, added: Iterable[str], old: str) -> None:
-        """A squash or a rebase leaves the branch's commits out of trunk, so git takes a file that landed with another number for a new one."""
-        ctx, order, commits = self._call.ctx, self._order, list[str]()
-        trunk = self._files(sequence, old) if added else {}
+    def _plan(self, old: str, new: str) -> dict[str, str] | None:
+        """The same; None where trunk has all of it under other names."""
+        found: dict[str, str] = {}
+        before: dict[str, tuple[str, bool]] = {}
+        for sequence in self._sequences if new not in ("", old) else ():
+            added, there = self._added(sequence, old, new)
+            found.update(added)
+            before.update(self._landed_before(sequence, added, there, old))
+        if not before:
+            return {path: name for path, name in found.items() if path != name}
+        changed = diff_names(self._env, old, new).require("git cannot list what the branch changes").entries
+        if all(path in before and before[path][1] for path in changed):
+            return None
+        path, (name, _) = min(before.items(), key=lambda row: row[1][1])  # a changed one first
+        ctx, trunk = self._call.ctx, self._order.trunk
+        place = shell_word(f"{ctx.remote}/{trunk}" if ctx.remote else trunk)
+        raise refused(
+            "landed-before",
+            f"{printable(trunk)} has {printable(path)} as {printable(name)} already: nothing has landed",
+            f"bring trunk into the branch, and change that file there: git merge {place} && git rm {shell_word(path)}",
+            "if it is another file, give it a name of its own: git mv",
+        )
+
+    def _landed_before(
+        self, sequence: Sequence, added: Iterable[str], there: dict[str, list[str]], old: str
+    ) -> dict[str, tuple[str, bool]]:
+        """The files that trunk has with another number, each with that name, and whether it is unchanged: a squash or a rebase leaves the branch's commits out
+        of trunk, so git takes them for new ones."""
+        trunk, commits, found = self._files(sequence, old) if added else {}, list[str](), {}
         for path, name in ((path, name) for path in added for name in trunk if differ_in_number(path, name)):
             if not commits:
-                listed = list_new(self._env, order.tip, old).require("git cannot list the branch's commits").lines
+                listed = list_new(self._env, self._order.tip, old).require("git cannot list the branch's commits").lines
                 commits = [row.partition(" ")[0] for row in listed]
-            had = ctx.local.read([f"{commit}:{path}" for commit in commits])
-            if any(found is not None and found.oid == trunk[name][1] for found in had):
-                place = shell_word(f"{ctx.remote}/{order.trunk}" if ctx.remote else order.trunk)
-                raise refused(
-                    "landed-before",
-                    f"{printable(order.trunk)} has {printable(path)} as {printable(name)} already: nothing has landed",
-                    f"bring trunk into the branch, and change that file there: git merge {place} && git rm {shell_word(path)}",
-                    "if it is another file, give it a name of its own: git mv",
-                )
+            had = self._call.ctx.local.read([f"{commit}:{path}" for commit in commits])
+            if any(one is not None and one.oid == trunk[name][1] for one in had):
+                found[path] = name, there[path] == trunk[name]
+        return found
 
     def rows(self) -> list[Row]:
         """The names as an answer shows them."""
         return [{"from": path, "to": name} for path, name in self.names.items()]
 
     def __call__(self, old: str, new: str) -> str:
-        """The commit in which the files have their numbers: `new` itself where they have them. Refused where a text names an old one."""
-        self.names = self.plan(old, new)
+        """The commit in which the files have their numbers: `new` itself where they have them, `old` where trunk has all. Refused where a text names an old one."""
+        names = self._plan(old, new)
+        self.names = names or {}
+        if names is None:
+            return old
         if not self.names:
             return new
         key = (old, tree_of(self._env, new))

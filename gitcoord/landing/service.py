@@ -157,6 +157,8 @@ class Landing:
         if self._renumber is None or brought.new in ("", old):
             return brought
         new = self._renumber(old, brought.new)
+        if new == old:
+            return Brought(old)
         if new != brought.new == self.order.tip and self.order.how == REBASE:  # a fast-forward, but for its last commit
             return brought._replace(new=new, lost=lost_signatures(self.ctx, self.order, [brought.new]))
         return brought._replace(new=new)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import Done, World
+from tests.cli.support import World
 from tests.cli.test_json import holds
 from tests.landing.support import Trunk, lines
 from tests.support import CLAIM, COORD, git, run_command
@@ -65,58 +65,6 @@ def test_a_dry_run_says_who_lands_and_waits(world: World) -> None:
     told = trunk.land("alice", "--dry-run")
     assert told.code == 0 and "now: bob has the turn, and 1 more: git coord land --list\n" in told.out, told
     assert trunk.land("alice", "--dry-run", "--json").json["before"] == ["bob", "carol"]
-
-
-def test_a_commit_that_releases_and_one_that_lands(world: World) -> None:
-    trunk = Trunk(world)
-    tree = trunk.branch("alice", {"a": "1\n", "b": "1\n"})
-    environ = world.environ("alice", {})
-    assert run_command([*CLAIM, "a", "b"], tree, environ).returncode == 0
-    (tree / "a").write_text("2\n")
-    done = run_command([*COORD, "commit", "-m", "a", "--release", "--", "a"], tree, environ)
-    assert done.returncode == 0 and b"released a\n" in done.stdout, done
-    assert world.claims() == ["path/b/@alice"]
-    (tree / "b").write_text("2\n")
-    done = run_command([*COORD, "commit", "-m", "b", "--land", "--", "b"], tree, environ)
-    assert done.returncode == 0 and b"landed alice on main" in done.stdout, done
-    assert (trunk.show("a"), trunk.show("b")) == ("2", "2")
-    trunk.nothing_left()
-
-
-def test_a_commit_that_could_not_land_is_not_made(world: World) -> None:
-    trunk = Trunk(world)
-    tree = trunk.branch("alice", {"a": "1\n"})
-    for place, words in (
-        (trunk.top, "trunk itself"),
-        (tree, "no branch is checked out"),
-        (tree, "leave --release out"),
-    ):
-        if place == tree:
-            git(tree, "checkout", "-q", *(["--detach"] if "branch" in words else ["alice"]))
-        (place / "text").write_text(words)
-        before = git(place, "rev-parse", "HEAD")
-        more = ["--release"] if "release" in words else []
-        argv = [*COORD, "commit", "-m", "b", "--land", *more, "--json", "--", "text"]
-        done = run_command(argv, place, world.environ("alice", {}))
-        assert done.returncode == 2 and words.encode() in done.stdout, done
-        assert git(place, "rev-parse", "HEAD") == before
-        git(place, "checkout", "-q", "--", "text")
-
-
-def test_a_commit_that_lands_is_named_also_where_it_does_not_land(world: World) -> None:
-    trunk = Trunk(world)
-    tree = trunk.branch("alice", {"a": "1\n"})
-    for text in ("2\n", "3\n"):
-        (tree / "a").write_text(text)
-        argv = [*COORD, "commit", "-m", "b", "--land", "--json", "--", "a"]
-        ran = run_command(argv, tree, world.environ("alice", {}))
-        done = Done(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
-        assert done.json["committed"] == git(tree, "rev-parse", "HEAD").decode().strip()
-        if text == "2\n":
-            holds(done, "landed")
-            world.commit({".gitcoord/config": "[land]\n\tcheck = false\n"})
-        else:
-            assert (done.code, done.json["error"]) == (1, "check")
 
 
 def test_a_fast_forward_keeps_the_commit(world: World) -> None:
@@ -238,46 +186,6 @@ def test_trunk_moved_behind_the_queues_back_is_done_again_in_the_same_turn(world
     assert done.err.count("checking") == 2 and trunk.show("new") == "x"
     assert [kind for kind in world.events() if kind.startswith("claim @land")] == ["claim @land/main by alice"]
     trunk.nothing_left()
-
-
-def test_done_removes_the_work_tree_unless_one_stands_in_it(world: World) -> None:
-    Trunk(world)
-    trees = {}
-    for name in ("one", "two"):
-        trees[name] = Path(world.coord("worktree", "add", name, "--json").json["path"])
-        (trees[name] / name).write_text("x\n")
-        git(trees[name], "add", "-A")
-        git(trees[name], "commit", "-q", "-m", "work")
-    done = world.coord("land", "one", "--done", "--json")
-    assert holds(done, "landed")["removed"] == str(trees["one"]) and not trees["one"].exists()
-    inside = run_command([*COORD, "land", "--done"], trees["two"], world.environ("alice", {}))
-    assert inside.returncode == 0 and b"git coord worktree done two" in inside.stderr, inside
-    assert trees["two"].exists() and world.git("show", "main:two") == "x"
-
-
-@pytest.mark.parametrize("way", ["--squash", "--rebase"])
-def test_done_removes_the_work_tree_of_commits_that_were_made_anew(world: World, way: str) -> None:
-    Trunk(world)
-    trees = {}
-    for name in ("one", "two", "three"):
-        trees[name] = Path(world.coord("worktree", "add", name, "--json").json["path"])
-        for more in ("a", "b"):
-            (trees[name] / f"{name}-{more}").write_text("x\n")
-            git(trees[name], "add", "-A")
-            git(trees[name], "commit", "-q", "-m", more)
-    world.commit({"other": "x\n"})
-    done = world.coord("land", "one", way, "--done", "--json")
-    assert holds(done, "landed")["removed"] == str(trees["one"]) and not trees["one"].exists()
-    commits = f"git -C {trees['two']} commit -q --allow-empty -m meanwhile"
-    stays = world.coord("land", "two", way, "--done", "--check", commits)
-    assert stays.code == 0 and "1 commit(s) of 'two' are neither" in stays.err and trees["two"].exists(), stays
-    (trees["three"] / "three-a").write_text("uncommitted\n")
-    stays = world.coord("land", "three", way, "--done")
-    assert stays.code == 0 and "uncommitted work in 'three'" in stays.err and trees["three"].exists(), stays
-    git(trees["three"], "checkout", "-q", ".")
-    assert world.coord("worktree", "done", "three").code == 1
-    words = stays.err.partition("elsewhere: git coord ")[2].split()
-    assert world.coord(*words).code == 0 and not trees["three"].exists(), words
 
 
 def test_who_may_land_is_who_may_claim_the_turn(world: World) -> None:

@@ -39,3 +39,15 @@ def test_empty_commits_are_meant_to_land(world: World) -> None:
         before = trunk.tip
         done = trunk.land(way, f"--{way}", "--json")
         assert not done.json["already"] and trunk.tip != before, done
+
+
+def test_what_trunk_has_already_waits_for_no_path(world: World) -> None:
+    trunk = Trunk(world, marks="text gitcoord-claim\n")
+    trunk.branch("alice", {"text": lines(l1="one")})
+    world.commit({"other": "x\n"}, "other work")
+    assert trunk.land("alice", "--squash").code == 0
+    world.take("text", agent="bob")
+    look = trunk.land("alice", "--dry-run", "--check", "true", "--json").json
+    assert (look["already"], look["claims"], look["checks"]) == (True, [], [])
+    assert trunk.land("alice", "--wait", "0").out.startswith("nothing to land: ")
+    assert world.claims() == ["path/text/@bob"]

@@ -42,6 +42,8 @@ def test_a_dry_run_is_judged_as_the_landing(world: World) -> None:
     assert "would run: make\n" in trunk.land("bob", "--dry-run", "--check", "make").out
     assert trunk.land("bob", "--dry-run", "--task", "t99", "--json").json["error"] == "no-task"
     assert trunk.land("bob", "--dry-run", "--wait", "soon").code == 2
+    before = world.git("for-each-ref")
+    assert trunk.land("alice", "--dry-run").code == 1 and world.git("for-each-ref") == before, "nothing is recorded"
     assert trunk.land("bob", "--dry-run").code == 0
 
 

@@ -84,8 +84,11 @@ def test_a_file_that_landed_with_another_number_does_not_land_as_one_more(world:
     tree = trunk.branch("alice", {"db/0006_y.sql": "first\n"})
     world.commit({"other": "x\n"})
     assert "db/0006_y.sql is db/0007_y.sql on main" in trunk.land("alice", how).out
-    trunk.commit("alice", {"db/0006_y.sql": "second\n"})
     before = trunk.tip
+    assert trunk.land("alice", how, "--dry-run", "--json").json["already"]
+    for way in (how, "--merge"):
+        assert trunk.land("alice", way, "--json").json["already"] and trunk.tip == before, "unchanged"
+    trunk.commit("alice", {"db/0006_y.sql": "second\n"})
     done = trunk.land("alice", how, "--json")
     assert (done.code, done.json["error"]) == (1, "landed-before"), done
     assert done.json["message"].startswith("main has db/0006_y.sql as db/0007_y.sql already"), done
