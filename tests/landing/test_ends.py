@@ -104,6 +104,7 @@ def test_a_landing_that_is_ended_during_its_check(
     before = trunk.tip
     ready = tmp_path / "ready"
     os.mkfifo(ready)
+    trees = world.top / ".git/gitcoord/landing/trees"
     check = _LEAVES.format(pids=pids, ready=f"echo >{ready}")
     with subprocess.Popen(
         [*COORD, "land", "--check", check], cwd=trunk.tree("alice"), env=world.environ("alice", {}),
@@ -111,6 +112,9 @@ def test_a_landing_that_is_ended_during_its_check(
     ) as landing:  # fmt: skip
         ready.read_text()
         landing.send_signal(number)
+        while any(tree.is_dir() for tree in trees.iterdir()) and landing.poll() is None:
+            pass
+        landing.send_signal(number)  # as a terminal that goes away: again, while it cleans up
         out, err = landing.communicate(timeout=60)
     assert landing.returncode == 130 and "interrupted: nothing was changed" in err, (landing.returncode, out, err)
     assert len(pids.read_text().split()) == 3 and _alive(pids) == []
