@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import posix
 import time
-from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGHUP, SIGINT, SIGTERM, default_int_handler, getsignal, pthread_sigmask
+from _signal import (
+    SIG_BLOCK,
+    SIG_IGN,
+    SIG_UNBLOCK,
+    SIGHUP,
+    SIGINT,
+    SIGTERM,
+    default_int_handler,
+    getsignal,
+    pthread_sigmask,
+    signal,
+)
 from posix import _exit as _exit
 from posix import chdir as chdir
 from posix import getpid as getpid
@@ -42,12 +53,21 @@ class Host:
     def defer_interrupts(self, on: bool) -> None:
         """Block interrupts while on: Ctrl-C, and SIGTERM and SIGHUP where they act as Ctrl-C. Only signals that were blocked here are unblocked here."""
         if on and not self._deferred:
-            numbers = [n for n in INTERRUPTS if n == SIGINT or getsignal(n) is default_int_handler]
+            numbers = [n for n in INTERRUPTS if n == SIGINT or getsignal(n) in (default_int_handler, interrupt)]
             before = pthread_sigmask(SIG_BLOCK, numbers)
             self._deferred = [n for n in numbers if n not in before]
         elif not on and self._deferred:
             numbers, self._deferred = self._deferred, []
             pthread_sigmask(SIG_UNBLOCK, numbers)
+
+
+def interrupt(number: int, frame: object) -> None:
+    """A handler: interrupts, and ignores what comes during the clean-up. At a terminal `git` passes on to its command the Ctrl-C that the command got itself,
+    and a shell the SIGHUP."""
+    for each in INTERRUPTS:
+        if getsignal(each) is interrupt:
+            signal(each, SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _boot() -> str:

@@ -208,9 +208,15 @@ def run_check(
 
     watch, until, code = poll(), monotonic() + seconds, None
     kept, ends, again = _Kept(), -1, 0.0
-    child = Child(["sh", "-c", _CHECK, "sh", place, command], env)
+    blocked = pthread_sigmask(SIG_BLOCK, INTERRUPTS)  # one that comes while it starts would leave it to nobody
+    try:
+        child = Child(["sh", "-c", _CHECK, "sh", place, command], env)
+    except BaseException:
+        pthread_sigmask(SIG_SETMASK, blocked)
+        raise
     try:
         try:
+            pthread_sigmask(SIG_SETMASK, blocked)
             watch.register(child.output, POLLIN)
             ends = _watch_end(child.pid)
             if ends >= 0:

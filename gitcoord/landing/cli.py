@@ -6,7 +6,7 @@ import _signal as signal  # the whole module takes milliseconds to load
 
 from gitcoord.base.errors import GitcoordError, UsageError, refused
 from gitcoord.git.files import pwrite, read_file
-from gitcoord.git.host import getpid, start_time
+from gitcoord.git.host import getpid, interrupt, start_time
 from gitcoord.git.locks import flock
 from gitcoord.landing.trunk import Trunk
 from gitcoord.ledger.context import Context
@@ -45,7 +45,7 @@ def land(call: Call, values: Values, words: list[str]) -> int:
     preload("landing")
     lock = -1
     # As Ctrl-C: what was begun is given back.
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         lock = flock.acquire(call.ctx.scratch(f"landing/{actor.agent}.lock"))
         if lock < 0:

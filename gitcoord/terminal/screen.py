@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
+from _signal import SIGINT, default_int_handler, getsignal, signal
 
 from gitcoord.base.codec import dumps
 from gitcoord.base.durations import format_duration
@@ -11,7 +11,7 @@ from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.base.names import LANDING, printable
 from gitcoord.git.config import Settings
 from gitcoord.git.files import write_all
-from gitcoord.git.host import _exit, isatty, terminal_width
+from gitcoord.git.host import _exit, interrupt, isatty, terminal_width
 from gitcoord.git.process import Environ, environ
 from gitcoord.startup.annotations import Any, Callable
 
@@ -193,16 +193,10 @@ def put(fd: int, text: str) -> None:
         _exit(141)
 
 
-def _interrupted(number: int, frame: object) -> None:
-    """Ignore a second Ctrl-C during the clean-up: at a terminal, `git` passes on to its command the signal that the command got itself."""
-    signal(SIGINT, SIG_IGN)
-    raise KeyboardInterrupt
-
-
 def guarded(screen: Screen, body: Callable[[], int]) -> int:
     """Run a command; every failure ends as one error with its exit code, never as a traceback."""
     if getsignal(SIGINT) is default_int_handler:
-        signal(SIGINT, _interrupted)
+        signal(SIGINT, interrupt)
     try:
         return body()
     except GitcoordError as error:

@@ -35,6 +35,22 @@ for number in range(12):
     sys.stdin.readline()
 """
 
+_EARLY = """
+import os, signal, sys
+from gitcoord.git import long_process
+from gitcoord.git.process import Child, environ
+class Early(Child):
+    def __init__(self, *words, **more):
+        super().__init__(*words, **more)
+        os.kill(os.getpid(), int(sys.argv[1]))
+long_process.Child = Early
+signal.signal(int(sys.argv[1]), signal.default_int_handler)
+try:
+    long_process.run_check("sleep 5577", "/", dict(environ), 60, lambda: 1.0)
+except KeyboardInterrupt:
+    print(long_process.descendants(os.getpid()))
+"""
+
 
 def _alive(pids: Path) -> list[str]:
     """Those of these processes that have not ended."""
@@ -72,6 +88,12 @@ def test_nothing_lives_longer_than_a_check_that_took_too_long(pids: Path, comman
     assert runner.returncode == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_the_moment_in_which_a_check_starts(number: signal.Signals) -> None:
+    done = subprocess.run([sys.executable, "-c", _EARLY, str(int(number))], capture_output=True, check=False, text=True)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done
+
+
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_landing_that_is_ended_during_its_check(
@@ -82,6 +104,7 @@ def test_a_landing_that_is_ended_during_its_check(
     before = trunk.tip
     ready = tmp_path / "ready"
     os.mkfifo(ready)
+    trees = world.top / ".git/gitcoord/landing/trees"
     check = _LEAVES.format(pids=pids, ready=f"echo >{ready}")
     with subprocess.Popen(
         [*COORD, "land", "--check", check], cwd=trunk.tree("alice"), env=world.environ("alice", {}),
@@ -89,6 +112,9 @@ def test_a_landing_that_is_ended_during_its_check(
     ) as landing:  # fmt: skip
         ready.read_text()
         landing.send_signal(number)
+        while any(tree.is_dir() for tree in trees.iterdir()) and landing.poll() is None:
+            pass
+        landing.send_signal(number)  # as a terminal that goes away: again, while it cleans up
         out, err = landing.communicate(timeout=60)
     assert landing.returncode == 130 and "interrupted: nothing was changed" in err, (landing.returncode, out, err)
     assert len(pids.read_text().split()) == 3 and _alive(pids) == []
