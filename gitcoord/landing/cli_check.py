@@ -113,7 +113,8 @@ class Checks:
     def _run(self, command: str, place: str, commit: str, timeout: int) -> Row:
         self._call.screen.note(f"checking {commit[:12]}: {printable(command)}")
         began = time.monotonic()
-        env, screen = check_environ(self._call.environ), self._call.screen
+        keys = {b"GNUPGHOME": self._scratch.gpg_home.encode("utf-8", "surrogateescape")}
+        env, screen = {**check_environ(self._call.environ), **keys}, self._call.screen
         live = isatty(2) and not (screen.quiet or screen.json)
         running = Running(screen, command, timeout, self.tick, live=live)
         try:

@@ -6,7 +6,7 @@ from gitcoord.base.errors import StoreError
 from gitcoord.git.commands.objects import diff_names
 from gitcoord.git.commands.refs import add_detached_worktree
 from gitcoord.git.commands.worktrees import fill_worktree, prune_worktrees, restore_in
-from gitcoord.git.files import list_files, remove_tree
+from gitcoord.git.files import list_files, make_directory, remove_tree
 from gitcoord.git.locks import flock
 from gitcoord.ledger.context import Context
 
@@ -21,6 +21,11 @@ class Scratch:
         self.path = ctx.scratch(f"{_PLACE}/{ctx.host.random()[:12]}")
         self._lock = -1
 
+    @property
+    def gpg_home(self) -> str:
+        """An empty home for gpg, which finds the agent of the account by its own home, not by a variable."""
+        return f"{self.path}.gpg"
+
     def __enter__(self) -> Scratch:
         return self
 
@@ -30,6 +35,7 @@ class Scratch:
         self._lock = flock.acquire(f"{self.path}.lock")
         made = add_detached_worktree(self._ctx.repo, self._ctx.notes, self.path, commit)
         made.require("git cannot make a work tree for the check", StoreError)
+        make_directory(self.gpg_home)
         filled = fill_worktree(self._ctx.repo.env, self.path)
         filled.require("git cannot write the files for the check", StoreError)
         return self.path
@@ -66,6 +72,7 @@ def _above(path: str) -> list[str]:
 
 def _remove(ctx: Context, path: str) -> None:
     remove_tree(path)
+    remove_tree(f"{path}.gpg")
     prune_worktrees(ctx.repo.env)
 
 
