@@ -30,7 +30,11 @@ def number(call: Call, values: Values, words: list[str]) -> int:
         result = numbers.peek(call.ctx, words[0])
     else:
         result = numbers.reserve(
-            call.ctx, call.actor(), words[0], count, _file(call, str(values.get("file", "")), declared.get(words[0]))
+            call.ctx,
+            call.actor(),
+            words[0],
+            count,
+            _file(call, str(values["file"]) if "file" in values else None, declared.get(words[0])),
         )
     call.screen.answer(result)
     call.screen.say(*result["numbers"])  # type: ignore[misc]
@@ -84,9 +88,9 @@ def _unlike(call: Call, sequence: Sequence | None, path: str) -> list[str]:
     ]
 
 
-def _file(call: Call, pattern: str, sequence: Sequence | None) -> str:
+def _file(call: Call, pattern: str | None, sequence: Sequence | None) -> str:
     """The path to claim, from the top of the repository; '{n}' in its name stands for the number."""
-    if not pattern:
+    if pattern is None:
         return ""
     if pattern.rpartition("/")[2].count("{n}") != 1 or pattern.count("{n}") != 1:
         raise UsageError(

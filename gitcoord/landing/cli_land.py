@@ -7,6 +7,7 @@ from gitcoord.base.errors import (
     GitcoordError,
     Refused,
     TimedOut,
+    UsageError,
     raise_if,
     refused,
 )
@@ -43,13 +44,22 @@ _WAIT = 30 * 60
 _TRIES = 3
 
 
+def require_said(values: Values, name: str) -> None:
+    """UsageError for an option whose value is empty, as of a variable that is not set: it would be left out in silence."""
+    said = values.get(name, [])
+    if not all(word.strip() for word in (said if isinstance(said, list) else [str(said)])):
+        raise UsageError(f"--{name} has an empty value", hints=("git coord land -h",))
+
+
 def task_of(values: Values) -> str:
     """The task that the words name, '' for none."""
+    require_said(values, "task")
     return check_word(str(values["task"]), "task") if values.get("task") else ""
 
 
 def checks_of(values: Values) -> list[str]:
     """The commands that are run beside those of the policy."""
+    require_said(values, "check")
     return [word for word in words_of(values, "check") if word.strip()]
 
 

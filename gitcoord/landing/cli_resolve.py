@@ -34,7 +34,9 @@ def go_on(call: Call, given: Values, actor: Actor, trunk: Trunk) -> int:
     record["checks"] = [*dict.fromkeys([*record["checks"], *checks_of(given)])]
     record["done"] = bool(given.get("done") or record.get("done"))  # one that an older version kept has none
     resolve.finish(call.ctx, str(record["branch"]), how)
-    values: Values = {"check": list(record["checks"]), how: True, "task": record["task"], "done": record["done"]}
+    values: Values = {"check": list(record["checks"]), how: True, "done": record["done"]}
+    if record["task"]:
+        values["task"] = record["task"]
     values["wait"] = f"{record['wait']}s" if record["wait"] else "0"
     try:
         trunk.look()

@@ -153,7 +153,7 @@ def test_a_number_with_its_file(world: World) -> None:
     assert world.claims() == ["path/migrations/0042_user.sql/@alice"]
     below = world.coord("number", "migrations", "--file", "{n}_bob.sql", agent="bob", cwd="migrations")
     assert below.code == 0 and "path/migrations/0043_bob.sql/@bob" in world.claims()
-    for wrong in ("migrations/user.sql", "{n}/user.sql", "migrations/{n}_{n}", "@{n}"):
+    for wrong in ("", "migrations/user.sql", "{n}/user.sql", "migrations/{n}_{n}", "@{n}"):
         assert world.coord("number", "migrations", "--file", wrong).code == 2, wrong
     assert world.coord("number", "migrations", "--file", "migrations/{n}_x", "--count", "2").code == 2
     world.take("migrations/new", agent="carol")

@@ -20,8 +20,9 @@ class Lander:
 
     def __init__(self, trunk: Trunk, agent: str, check: str, *words: str) -> None:
         self.gate = trunk.top / f".git/go-{agent}"
+        check = check.replace("WAIT", f"while ! test -e {self.gate}; do sleep 0.02; done")
         self.process = subprocess.Popen(
-            [*COORD, "land", "--check", check.replace("WAIT", f"while ! test -e {self.gate}; do sleep 0.02; done"), *words],
+            [*COORD, "land", *(("--check", check) if check else ()), *words],
             cwd=trunk.tree(agent), env=trunk.world.environ(agent, {}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 

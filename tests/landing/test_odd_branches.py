@@ -74,3 +74,15 @@ def test_a_bare_repository_with_work_trees(world: World, tmp_path: Path) -> None
     subprocess.run(["git", "config", "core.bare", "true"], cwd=trunk.top, check=True)
     done = trunk.land("alice")
     assert done.code == 0 and git(tree, "show", "main:a") == b"x\n", done
+
+
+@pytest.mark.parametrize("words", [("--task", ""), ("--check", ""), ("--check", "true", "--check", " ")])
+def test_an_empty_value_is_refused(world: World, words: tuple[str, ...]) -> None:
+    """A variable that is not set, most likely: without the check or the task nothing is to land."""
+    trunk = Trunk(world)
+    trunk.branch("alice", {"a": "x\n"})
+    before = trunk.tip
+    for more in ((), ("--dry-run",)):
+        done = trunk.land("alice", *words, *more)
+        assert done.code == 2 and f"{words[0]} has an empty value" in done.err, done
+    assert trunk.tip == before
