@@ -26,7 +26,7 @@ from gitcoord.views.render import since_words
 
 
 def dry_run(call: Call, values: Values, actor: Actor, trunk: Trunk, order: Order) -> int:
-    """What would land, judged as a landing is that has its turn, with the claims which it takes."""
+    """Show what would land, judged as a landing that has its turn, with the claims that it takes."""
     from gitcoord.landing.cli_check import require_few
     from gitcoord.landing.cli_land import checks_of, require_allowed, task_of, wait_of
 
