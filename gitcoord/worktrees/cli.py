@@ -40,7 +40,10 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
         call.screen.beside["committed"] = result["commit"]
         from gitcoord.landing.cli import land
 
-        return land(call, {}, [])
+        try:
+            return land(call, {}, [])
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(f"committed {result['commit'][:12]}; {str(interrupt) or 'it has not landed'}") from None
     if values.get("release"):
         result["released"] = _release(call, command.actor, result["files"])
     from gitcoord.journal.notes import unseen_on

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
 from tests.cli.support import Done, World
 from tests.cli.test_json import holds
 from tests.landing.support import Trunk
@@ -58,3 +65,29 @@ def test_a_commit_that_lands_is_named_also_where_it_does_not_land(world: World) 
             world.commit({".gitcoord/config": "[land]\n\tcheck = false\n"})
         else:
             assert (done.code, done.json["error"]) == (1, "check")
+
+
+@pytest.mark.parametrize(("holder", "words"), [("bob", "left the queue"), ("", "it has not landed")])
+def test_one_that_is_interrupted_names_its_commit(world: World, tmp_path: Path, holder: str, words: str) -> None:
+    """While it waits for its turn, and during its check."""
+    trunk = Trunk(world, policy=f"[land]\n\tcheck = echo >{tmp_path}/began; sleep 1000\n".replace("; ", " && "))
+    tree = trunk.branch("alice", {"a": "1\n"})
+    os.mkfifo(tmp_path / "began")
+    if holder:
+        world.take("@land/main", agent=holder)
+    (tree / "a").write_text("2\n")
+    with subprocess.Popen(
+        [*COORD, "commit", "-m", "b", "--land", "--", "a"], cwd=tree, env=world.environ("alice", {}),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        if holder:
+            while not said.startswith("waiting: "):
+                said = process.stderr.readline()
+        else:
+            (tmp_path / "began").read_text()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    made = git(tree, "rev-parse", "--short=12", "HEAD").decode().strip()
+    assert process.returncode == 130 and f"interrupted: committed {made}; {words}" in err, err
