@@ -43,7 +43,9 @@ def commit(call: Call, values: Values, words: list[str]) -> int:
         try:
             return land(call, {}, [])
         except KeyboardInterrupt as interrupt:
-            raise KeyboardInterrupt(f"committed {result['commit'][:12]}; {str(interrupt) or 'it has not landed'}") from None
+            raise KeyboardInterrupt(
+                f"committed {result['commit'][:12]}; {str(interrupt) or 'it has not landed'}"
+            ) from None
     if values.get("release"):
         result["released"] = _release(call, command.actor, result["files"])
     from gitcoord.journal.notes import unseen_on
