@@ -74,11 +74,10 @@ def remove_tree(call: Call, order: Order) -> str:
         return str(remove(call, trees[0].name, landed=order.tip)["path"])
     except Refused as error:
         call.screen.note(f"note: --done: {error.message}: the work tree stays")
-        # Only a landing knows that rewritten commits have landed.
-        again = f"land {shell_word(order.branch)} --done"
-        call.screen.hint(
-            f"elsewhere: git coord {f'worktree done {shell_word(trees[0].name)}' if order.how == MERGE else again}"
-        )
+        if order.how == MERGE:
+            call.screen.hint(f"elsewhere: git coord worktree done {shell_word(trees[0].name)}")
+        else:  # only a landing knows that rewritten commits have landed
+            call.screen.hint(f"elsewhere: git coord land {shell_word(order.branch)} --done")
         return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -184,19 +185,19 @@ def test_a_check_says_how_long_it_runs(
 
 
 @pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg")
-def test_a_check_has_no_key_of_gpg(world: World, tmp_path: Path) -> None:
+def test_a_check_has_no_key_of_gpg(world: World) -> None:
     """gpg finds the agent of an account by its home, without any variable."""
-    trunk, home = Trunk(world), tmp_path / "home"
-    home.mkdir()
+    trunk, home = Trunk(world), tempfile.mkdtemp(prefix="gpg", dir="/tmp")  # the name of a socket is short
     trunk.branch("alice", {"new": "x\n"})
     make = ["gpg", "--batch", "--passphrase", "", "--pinentry-mode", "loopback", "--quick-gen-key", "alice"]
-    environ = world.environ("alice", {"HOME": str(home)})
+    environ = world.environ("alice", {"HOME": home})
     signs = "echo x | gpg --batch --pinentry-mode error --sign >/dev/null"
     try:
         subprocess.run(make, env=environ, check=True, capture_output=True)
         assert subprocess.run(["sh", "-c", signs], env=environ, check=False, capture_output=True).returncode == 0
-        done = trunk.land("alice", "--check", f"! {signs}", env={"HOME": str(home)})
+        done = trunk.land("alice", "--check", f"! {signs}", env={"HOME": home})
         assert done.code == 0, done
         trunk.nothing_left()
     finally:
         subprocess.run(["gpgconf", "--kill", "gpg-agent"], env=environ, check=False)
+        shutil.rmtree(home)

@@ -188,7 +188,7 @@ _EVERYDAY = {
         completes="worktrees",
     ),
     "note": row(
-        "Leave a note for agents on a path, shown once to each that claims, commits, lands or starts there; without -m, show notes.",
+        "Leave a note for agents on a path; without -m, show notes.",
         "journal.cli_note:note",
         "[PATH]",
         Option("message", "texts", "The text; again: one more paragraph.", "m"),
