@@ -111,6 +111,8 @@ class Caller:
     def close(self) -> None:
         ctx, self._ctx = self._ctx, None
         if ctx is not None:
+            ctx.host.one_shot = False
+            ctx.host.defer_interrupts(False)
             ctx.store.close()
 
 

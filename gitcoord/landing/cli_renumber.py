@@ -22,7 +22,7 @@ from gitcoord.git.commands.worktrees import read_tree, update_index, update_inde
 from gitcoord.git.files import remove_file
 from gitcoord.git.long_process import run_check
 from gitcoord.git.process import Env, without_grafts
-from gitcoord.landing.bring import Order, signs, tree_of
+from gitcoord.landing.bring import Order, base_of, signs, tree_of
 from gitcoord.landing.cli_check import check_environ
 from gitcoord.landing.model import MERGE, Rules, number_item
 from gitcoord.landing.scratch import Scratch
@@ -86,6 +86,9 @@ class Renumber:
         """The files that trunk has with another number, each with that name, and whether it is unchanged: a squash or a rebase leaves the branch's commits out
         of trunk, so git takes them for new ones."""
         trunk, commits, found = self._files(sequence, old) if added else {}, list[str](), {}
+        base = base_of(self._call.ctx, old, self._order.tip) if trunk else ""
+        for name in self._files(sequence, base) if base else ():
+            trunk.pop(name, None)  # from before the branch: nothing of it has landed as that
         for path, name in ((path, name) for path in added for name in trunk if differ_in_number(path, name)):
             if not commits:
                 listed = list_new(self._env, self._order.tip, old).require("git cannot list the branch's commits").lines

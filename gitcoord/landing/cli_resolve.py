@@ -33,6 +33,7 @@ def go_on(call: Call, given: Values, actor: Actor, trunk: Trunk) -> int:
     record["wait"] = wait_of(given) if given.get("wait") else record["wait"]
     record["checks"] = [*dict.fromkeys([*record["checks"], *checks_of(given)])]
     record["done"] = bool(given.get("done") or record.get("done"))  # one that an older version kept has none
+    resolve.keep(call.ctx, actor.agent, record)  # where it is refused now, the options count for the next time
     resolve.finish(call.ctx, str(record["branch"]), how)
     values: Values = {"check": list(record["checks"]), how: True, "done": record["done"]}
     if record["task"]:

@@ -73,9 +73,11 @@ def _documents(call: Call, result: Record, room: int) -> list[str]:
 def _without_comments(text: str) -> str:
     """Without lines that are comments, and sections in which nothing else stands."""
     kept: list[str] = []
-    below = "#"  # the line below that is not blank
+    below = "# "  # the line below that is not blank
     for line in reversed(text.split("\n")):
-        if (line.startswith("<!--") and line.rstrip().endswith("-->")) or (line.startswith("## ") and below[0] == "#"):
+        if (line.startswith("<!--") and line.rstrip().endswith("-->")) or (
+            line.startswith("## ") and below.startswith(("# ", "## "))
+        ):
             continue
         kept.append(line)
         below = line.strip() or below

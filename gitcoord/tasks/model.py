@@ -211,9 +211,9 @@ def ready(state: State) -> list[str]:
     return ["t" + name.partition("-")[2].lstrip("0") for name in sorted(state.names("work/ready"))]
 
 
-def why_none(state: State) -> str:
-    """Why there is no task to take, in words, as the index knows it."""
-    held = all_held(state)
+def why_none(state: State, agent: str) -> str:
+    """Why there is no task for this agent to take, in words, as the index knows it. Those that it has itself do not count."""
+    held = [each for each in all_held(state) if each.agent != agent]
     if not (held or state.names("work/ready") or state.names("work/waits")):
         return NONE_LEFT
     names = [f"{each.id} ({each.agent})" for each in sorted(held, key=lambda each: number_of(each.id))]

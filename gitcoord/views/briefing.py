@@ -19,7 +19,7 @@ from gitcoord.base.names import ROOT, check_path, shown
 from gitcoord.claims.model import all_claims, some_claims
 from gitcoord.git.commands.objects import count_commits, merge_base
 from gitcoord.git.commands.worktrees import start_status
-from gitcoord.git.files import exists, read_file
+from gitcoord.git.files import exists, is_link, read_file
 from gitcoord.git.operations import under_way
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.context import Context
@@ -178,7 +178,8 @@ def _is_changed_here(ctx: Context, commit: str, name: str, version: str) -> bool
     head = ctx.local.read([f"HEAD:{name}"])[0]
     if head is None or head.kind != "blob" or not ctx.repo.worktree:
         return False
-    if exists(path := f"{ctx.repo.worktree}/{name}"):
+    path = f"{ctx.repo.worktree}/{name}"
+    if exists(path) and not is_link(path):
         here = read_file(path, len(head.data) + _MOST)
         if here.replace(b"\r\n", b"\n") != head.data.replace(b"\r\n", b"\n"):
             return True

@@ -219,3 +219,14 @@ def test_a_signed_commit_that_gets_numbers_loses_its_signature_aloud(world: Worl
     else:
         assert done.code == 0 and done.err.count("signatures are not kept (1)") == 1, done
     trunk.nothing_left()
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["added", "moved"])
+def test_a_file_like_one_from_before_the_branch_is_another_one(world: World, *, moves: bool) -> None:
+    """Nothing of the branch has landed as that, so it is neither there already nor refused."""
+    trunk = Trunk(world, policy='[sequence "db"]\n\tpattern = db/[0-9]*_*.sql\n\twidth = 4\n[land]\n\trenumber = db\n')
+    world.commit({"db/0003_seed.sql": "x\n"})
+    trunk.branch("alice", {"db/0007_seed.sql": "x\n", **({"db/0003_seed.sql": None} if moves else {})})
+    done = trunk.land("alice", "--squash", "--json")
+    assert done.code == 0 and not done.json["already"], done
+    assert len(world.git("ls-tree", "--name-only", "main", "db/").split()) == (1 if moves else 2)

@@ -219,10 +219,15 @@ def test_it_says_what_others_do_and_how_many_tasks_there_are(world: World) -> No
 
 
 def test_sections_of_the_rules_without_a_rule_are_left_out(world: World) -> None:
-    text = "# Rules\n\n1. Claim.\n\n## Empty\n\n## Ours\n\n2. Test.\n\n## To come\n\n<!-- 3. -->\n"
+    text = "# Rules\n\n1. Claim.\n\n## Empty\n\n## Ours\n\n2. Test.\n\n## To come\n\n<!-- 3. -->\n\n## Deep\n\n### Part\n\n3. Land.\n"
     world.commit({".gitcoord/rules.md": text})
     out = world.coord("start").out
-    assert "  ## Ours\n\n  2. Test.\n" in out and "Empty" not in out and "To come" not in out, out
+    assert (
+        "  ## Deep\n\n  ### Part\n" in out
+        and "  ## Ours\n\n  2. Test.\n" in out
+        and "Empty" not in out
+        and "To come" not in out
+    ), out
 
 
 def test_at_most_sixty_lines(world: World) -> None:

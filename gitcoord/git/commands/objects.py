@@ -73,7 +73,11 @@ def count_changes(env: Env, tips: Iterable[str], *known: str, paths: Iterable[st
 
 def author_names(env: Env, *revisions: str) -> Answer:
     """The author's name of each commit and the agents that its trailers name, a line each, with a tab between; both may be empty."""
-    form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN%x09%(trailers:key=Agent,valueonly,separator=%x2C )")
+    form = (
+        "--no-commit-header",
+        "--encoding=UTF-8",
+        "--format=%aN%x09%(trailers:key=Agent,valueonly,unfold,separator=%x2C )",
+    )
     return run([*ORIGINAL, "rev-list", *form, *revisions, "--"], env)
 
 

@@ -119,7 +119,9 @@ def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beat
             if error.code in ("cap", "capacity"):
                 raise
             held_up.append({"id": id, "code": error.code, "message": error.message})
-    return Decision(chain.events, beats, {"task": None, "why": why_none(chain.state), "held_up": held_up[:_NAMED]})
+    return Decision(
+        chain.events, beats, {"task": None, "why": why_none(chain.state, agent), "held_up": held_up[:_NAMED]}
+    )
 
 
 _NAMED = 200  # of those that nobody could do now so many are named
