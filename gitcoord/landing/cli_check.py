@@ -113,8 +113,7 @@ class Checks:
     def _run(self, command: str, place: str, commit: str, timeout: int) -> Row:
         self._call.screen.note(f"checking {commit[:12]}: {printable(command)}")
         began = time.monotonic()
-        keys = {b"GNUPGHOME": self._scratch.gpg_home.encode("utf-8", "surrogateescape")}
-        env, screen = {**check_environ(self._call.environ), **keys}, self._call.screen
+        env, screen = check_environ(self._call.environ, self._scratch), self._call.screen
         live = isatty(2) and not (screen.quiet or screen.json)
         running = Running(screen, command, timeout, self.tick, live=live)
         try:
@@ -157,8 +156,9 @@ def require_few(rules: Rules, added: list[str]) -> None:
         )
 
 
-def check_environ(environ: Environ) -> dict[bytes, bytes]:
+def check_environ(environ: Environ, scratch: Scratch) -> dict[bytes, bytes]:
     """The environment of a check: without gitcoord's identity, git's variables, keys and agent sockets, and without what shows an agent
     tool."""
     tools = {name for tool in TOOLS for name in (*tool.markers, *tool.ids)}
-    return {name: value for name, value in environ.items() if name not in tools and not name.startswith(_SECRET)}
+    kept = {name: value for name, value in environ.items() if name not in tools and not name.startswith(_SECRET)}
+    return {**kept, b"GNUPGHOME": scratch.gpg_home.encode("utf-8", "surrogateescape")}

@@ -214,7 +214,7 @@ class Renumber:
                     b"OLD": path.encode("utf-8", "surrogateescape"),
                     b"NEW": name.encode("utf-8", "surrogateescape"),
                 }
-                environ = {**check_environ(self._call.environ), **names}
+                environ = {**check_environ(self._call.environ, scratch), **names}
                 code, output = run_check(self._command, place, environ, self._timeout, lambda: 60.0)
                 if code != 0:
                     words = printable(output.decode("utf-8", "replace").strip()[-300:])
