@@ -34,7 +34,7 @@ def go_on(call: Call, given: Values, actor: Actor, trunk: Trunk) -> int:
     record["checks"] = [*dict.fromkeys([*record["checks"], *checks_of(given)])]
     record["done"] = bool(given.get("done") or record.get("done"))  # one that an older version kept has none
     resolve.keep(call.ctx, actor.agent, record)  # where it is refused now, the options count for the next time
-    resolve.finish(call.ctx, str(record["branch"]), how)
+    resolve.finish(call.ctx, str(record["branch"]), how, trunk.known())
     values: Values = {"check": list(record["checks"]), how: True, "done": record["done"]}
     if record["task"]:
         values["task"] = record["task"]

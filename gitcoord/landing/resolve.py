@@ -13,7 +13,7 @@ from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.process import without_grafts
 from gitcoord.git.store import Update
 from gitcoord.git.symrefs import branch_here
-from gitcoord.landing.bring import Order, signs, tree_of
+from gitcoord.landing.bring import Order, contains, signs, tree_of
 from gitcoord.landing.model import MERGE, REBASE
 from gitcoord.landing.unfinished import conflicts, forget_failure, operation_in
 from gitcoord.ledger.context import Context
@@ -85,8 +85,8 @@ def begin(ctx: Context, order: Order, old: str) -> bool:
     return bool(under_way(ctx))
 
 
-def finish(ctx: Context, branch: str, how: str) -> None:
-    """Finish the merge or rebase that stands here, if one does; Refused while files of it are not resolved."""
+def finish(ctx: Context, branch: str, how: str, tip: str) -> None:
+    """Finish the merge or rebase that stands here, if one does; Refused while files of it are not resolved. `tip`: of trunk."""
     verb = under_way(ctx)
     if not verb:
         return
@@ -101,18 +101,19 @@ def finish(ctx: Context, branch: str, how: str) -> None:
         said = printable((answer.complaint or answer.out.decode("utf-8", "replace")).strip().replace("\n", "; ")[:500])
         raise refused("unresolved", f"git does not go on with the {verb}: {said}", "git status")
     if verb == "merge" and how == MERGE:
-        _swap_parents(ctx, f"refs/heads/{branch}")
+        _swap_parents(ctx, f"refs/heads/{branch}", tip)
 
 
-def _swap_parents(ctx: Context, ref: str) -> None:
+def _swap_parents(ctx: Context, ref: str, tip: str) -> None:
     """Make the merge of trunk into the branch, which was committed just now, one of the branch into trunk, with the same files: then trunk
     goes on from it by a fast-forward, and its first parents stay what has landed."""
     env = without_grafts(ctx.repo.env)
     ctx.local.refresh()
     made = ctx.local.target(ref) or ""
-    own, trunk = (rev_parse(env, f"{made}^{number}") for number in (1, 2))
-    if not trunk.code:  # else it became something else under the agent's hands, and lands as it is
-        swapped = commit_like(env, made, tree_of(env, made), (trunk.text, own.text), sign=signs(env))
+    own, other = (rev_parse(env, f"{made}^{number}") for number in (1, 2))
+    # Else it became something else under the agent's hands, such as a merge of another branch, and lands as it is.
+    if not other.code and contains(ctx, tip, other.text):
+        swapped = commit_like(env, made, tree_of(env, made), (other.text, own.text), sign=signs(env))
         ctx.local.swap([Update(ref, made, swapped.require("git cannot make the merge commit").text)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,3 +158,19 @@ def test_a_squash_that_conflicts_is_resolved_and_lands_as_one_commit(world: Worl
     assert world.git("log", "--format=%P", f"{before}..main") == before
     assert trunk.show("text") == lines(l5="both").rstrip("\n")
     trunk.nothing_left()
+
+
+def test_a_merge_of_another_branch_in_its_place_does_not_become_trunks_own_line(world: World) -> None:
+    trunk = _trunk(world, *CONFLICTS["content"])
+    tree = trunk.tree("alice")
+    assert trunk.land("bob").code == 0
+    before = trunk.tip
+    trunk.branch("other", {"text": lines(l5="other")})
+    assert trunk.land("alice").code == 1
+    git(tree, "merge", "--abort")
+    conflicts = subprocess.run(["git", "merge", "-q", "other"], cwd=tree, check=False, capture_output=True)
+    assert conflicts.returncode == 1, conflicts
+    (tree / "text").write_text(lines(l5="all"))
+    git(tree, "add", "text")
+    assert trunk.land("alice", "--continue").code == 0
+    assert world.git("log", "-1", "--format=%P", "main").split()[0] == before
