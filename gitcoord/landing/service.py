@@ -277,10 +277,15 @@ class Landing:
         self._judge_again(read_snapshot(self.ctx), begin.old, begin.new)  # a check may have taken long
         self.ctx.tell(f"not atomic here: '{remote.name}' takes one ref at a time")
         self.ctx.host.defer_interrupts(True)
-        result = remote.push([RefUpdate(self.trunk.ref, begin.old, begin.new)])
-        if result.kind == LANDED:
-            self._has_moved()
-        tip = self.trunk.fetch()
+        try:
+            result = remote.push([RefUpdate(self.trunk.ref, begin.old, begin.new)])
+            if result.kind == LANDED:
+                self._has_moved()
+            tip = self.trunk.fetch()
+        except BaseException:
+            if not self.landed:
+                self.ctx.host.defer_interrupts(False)
+            raise
         if result.kind == LANDED or contains(self.ctx, tip, begin.new):
             self._has_moved()
             return {}
